@@ -29,11 +29,12 @@ def read(
     """Read the redelivery and dead-letter rules of a broker from its own configuration file.
 
     Args:
-        path: the file: ActiveMQ's ``activemq.xml``, Artemis' ``broker.xml``, ``hornetq-configuration.xml``, Qpid's
-            ``config.xml`` or ``virtualhosts.xml``, Broker-J's JSON, RabbitMQ's definitions; or a URL of ActiveMQ's
-            client, like ``failover:(tcp://host:61616)?jms.redeliveryPolicy.maximumRedeliveries=3``.
-        format: what it is: ``activemq``, ``artemis``, ``hornetq``, ``qpid``, ``broker_j``, ``rabbitmq``, ``uri``;
-            None: by its content.
+        path: the file: ActiveMQ's ``activemq.xml``, Artemis' ``broker.xml`` or ``broker.properties``, or both as
+            ``broker.xml,broker.properties``, ``hornetq-configuration.xml``, Qpid's ``config.xml`` or
+            ``virtualhosts.xml``, Broker-J's JSON, RabbitMQ's definitions; or a URL of ActiveMQ's client, like
+            ``failover:(tcp://host:61616)?jms.redeliveryPolicy.maximumRedeliveries=3``.
+        format: what it is: ``activemq``, ``artemis``, ``artemis_properties``, ``hornetq``, ``qpid``, ``broker_j``,
+            ``rabbitmq``, ``uri``; None: by its content.
         properties: values of the placeholders (``${name}``) that may occur in it; nothing else is looked up.
         strict: raise an error for what was not understood; False leaves it out, and ``problems`` has it.
 

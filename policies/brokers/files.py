@@ -31,16 +31,22 @@ def read_file(
         return read_url(str(path), strict=strict)
     if not fspath(path):
         raise ConfigError("the path of the configuration file is empty: pass a file, or a client's URL")
-    file = Path(fspath(path))
-    folder = file.absolute().parent
+    first, *others = _layers(fspath(path))
     return read_content(
-        _content(file, str(path)),
-        str(path),
+        _content(Path(first), first),
+        first,
         format=format,
         properties=properties,
         strict=strict,
-        load=Includes(folder, properties),
+        load=Includes(Path(first).absolute().parent, properties),
+        overrides=[(each, _content(Path(each), each)) for each in others],
     )
+
+
+def _layers(path: str) -> list[str]:
+    """Split ``broker.xml,broker.properties``, as Artemis' own option does, unless that is the name of one file."""
+    names = path.split(",")
+    return names if len(names) > 1 and all(names) and not Path(path).exists() else [path]
 
 
 class Includes:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from redelivery.model.errors import ConfigError
 from redelivery.policies.brokers.artemis import conversion as artemis
+from redelivery.policies.brokers.artemis.properties import (
+    apply_properties,
+    is_artemis_properties,
+    read_artemis_properties,
+    write_artemis_properties,
+)
 from redelivery.policies.brokers.artemis.reader import is_artemis, is_hornetq, read_artemis, read_hornetq
 from redelivery.policies.brokers.artemis.writer import write_artemis
 from redelivery.policies.brokers.broker_j import conversion as broker_j
@@ -30,12 +37,19 @@ from redelivery.policies.brokers.rabbitmq.writer import write_rabbitmq
 from redelivery.policies.brokers.rules import Rules
 from redelivery.policies.files.json_tree import decoded, parse_json
 from redelivery.policies.files.places import ConfigFileError, Place, problem_at
+from redelivery.policies.files.properties import parse_properties
 from redelivery.policies.files.report import NO_PROPERTIES, ReadingReport
 from redelivery.policies.files.xml import Element, Load, parse
 
 R = TypeVar("R", bound=Rules)
+Syntax: TypeAlias = Literal["xml", "json", "properties", "url"]
 URL: Final = "uri"
 LARGEST: Final = 16 * 1024 * 1024  # bytes of a file; the largest of a real broker seen had 60 KiB
+
+
+_SYNTAXES: Final[Mapping[str, Syntax]] = {"<": "xml", "{": "json", "[": "json", "/": "json"}
+_KEYS: Final = rb"(?:address(?:es)?Settings|addressConfigurations|wildcardConfiguration|maxRedel|persistDel|key\.)"
+_KEY: Final = re.compile(rb"^\s*" + _KEYS, re.MULTILINE)
 
 
 def _never(root: object, file: str) -> bool:
@@ -59,18 +73,30 @@ class Format(Generic[R]):
     to ``python``, leaves out. ``with_others``: the root with the other files that the broker reads along.
     """
 
-    syntax: Literal["xml", "json", "url"]
+    syntax: Syntax
     recognizes: Callable[[Any, str], bool]
     read: Callable[[Any, ReadingReport], R]
     write: Callable[[R], str]
     convert_to: Callable[[BrokerPolicies, Losses], R]
     unsaid: Callable[[R, str, Losses], None]
     with_others: Callable[[Element, str, Load | None], Element] = _alone
+    also: Syntax | None = None
+    upon: Callable[[Any, Any, ReadingReport], R] | None = None
 
 
 FORMATS: Final[Mapping[str, Format[Any]]] = {
     "activemq": Format("xml", is_activemq, read_activemq, write_activemq, classic.to_activemq, classic.say_unsaid),
     "artemis": Format("xml", is_artemis, read_artemis, write_artemis, artemis.to_artemis, artemis.say_unsaid),
+    "artemis_properties": Format(
+        "properties",
+        is_artemis_properties,
+        read_artemis_properties,
+        write_artemis_properties,
+        artemis.to_artemis,
+        artemis.say_unsaid,
+        also="json",
+        upon=apply_properties,
+    ),
     "hornetq": Format("xml", is_hornetq, read_hornetq, write_artemis, artemis.to_hornetq, artemis.say_unsaid),
     "qpid": Format("xml", is_qpid, read_qpid, write_qpid, qpid.to_qpid, qpid.say_unsaid, with_hosts),
     "broker_j": Format("json", is_broker_j, read_broker_j, write_broker_j, broker_j.to_broker_j, broker_j.say_unsaid),
@@ -88,6 +114,7 @@ def read_content(
     properties: Mapping[str, str] = NO_PROPERTIES,
     strict: bool = True,
     load: Load | None = None,
+    overrides: Iterable[tuple[str, bytes]] = (),
 ) -> BrokerPolicies:
     """Read the rules in the content of a file.
 
@@ -98,27 +125,56 @@ def read_content(
         properties: the values of placeholders (``${name}``).
         strict: raise an error for what was not understood; False keeps it in ``problems`` and leaves it out.
         load: gives the content of files that it includes; None: includes are refused.
+        overrides: the names and contents of files that the broker applies after it, in their order.
 
     Raises:
         ConfigError: it is not a configuration of a broker known here, or (with ``strict``) something that concerns
             redelivery or dead letters was not understood; the text has file, line and column of each.
     """
+    found, root = _parsed(content, name, format, load)
+    report = ReadingReport(properties)
+    rules = FORMATS[found].read(FORMATS[found].with_others(root, name, load), report)
+    for other, more in overrides:
+        kind, root = _parsed(more, other, None, load)
+        upon = FORMATS[kind].upon
+        if upon is None:
+            raise problem_at(Place(other), f"only properties are put upon {name}, and this is {kind}")
+        rules = upon(rules, root, report)
+    return _policies(",".join([name, *(other for other, _ in overrides)]), found, rules, report, strict)
+
+
+def _parsed(content: bytes, name: str, format: str | None, load: Load | None) -> tuple[str, Any]:
+    """Return the format of a file, and its root."""
     if len(content) > LARGEST:
         raise problem_at(Place(name), f"it has {len(content)} bytes; {LARGEST} are read at most")
     if format is not None and format not in FORMATS:
         raise ConfigError(f"format={format!r}: use one of {', '.join(FORMATS)}")
-    first = _first(content)
-    if format is None and first not in ("<", "{", "[", "/"):
-        what = f"neither XML nor JSON: it begins with {first!r}" if first else "the file is empty"
-        raise problem_at(Place(name), what)
-    syntax = FORMATS[format].syntax if format else "xml" if first == "<" else "json"
+    syntax = _syntax_of(content, name, FORMATS[format] if format else None)
     if syntax == "url":
         raise ConfigError(f"format={format!r}: that is not a file; pass the URL itself")
-    root: Any = parse_json(content, name) if syntax == "json" else parse(content, name, load)
-    found = format or _recognized(root, name, syntax)
-    report = ReadingReport(properties)
-    rules = FORMATS[found].read(FORMATS[found].with_others(root, name, load), report)
-    return _policies(name, found, rules, report, strict)
+    root: Any
+    match syntax:
+        case "json":
+            root = parse_json(content, name)
+        case "properties":
+            root = parse_properties(content, name)
+        case _:
+            root = parse(content, name, load)
+    return format or _recognized(root, name, syntax), root
+
+
+def _syntax_of(content: bytes, name: str, format: Format[Any] | None) -> Syntax:
+    """Say what a file is written in, by its first character or its name, among what its format can have."""
+    first = _first(content)
+    by_content = _SYNTAXES.get(first)
+    if format is not None:
+        return format.syntax if format.also is None or format.also != by_content else format.also
+    if by_content is not None:
+        return by_content
+    if name.lower().endswith(".properties") or _KEY.search(content):
+        return "properties"
+    what = f"neither XML nor JSON: it begins with {first!r}, and has no properties" if first else "the file is empty"
+    raise problem_at(Place(name), what)
 
 
 def read_url(url: str, *, strict: bool = True) -> BrokerPolicies:
@@ -142,9 +198,11 @@ def _first(content: bytes) -> str:
 
 def _recognized(root: Any, name: str, syntax: str) -> str:
     for each, format in FORMATS.items():
-        if format.syntax == syntax and format.recognizes(root, name):
+        if syntax in (format.syntax, format.also) and format.recognizes(root, name):
             return each
     known = f"known here ({', '.join(FORMATS)})"
+    if syntax == "properties":
+        raise problem_at(Place(name), f"no property of a broker {known}, such as addressSettings.#.redeliveryDelay")
     what = f"the root element {root.name!r} is of none of the brokers" if syntax == "xml" else "no names of a broker"
     raise problem_at(root.place, f"{what} {known}")
 

@@ -45,6 +45,7 @@ ARTEMIS = address_settings(
         },
     }
 )
+PROPERTIES = convert(read(ARTEMIS), "artemis_properties").text
 CLASSIC = """
 <destinationPolicy><policyMap>
   <policyEntries><policyEntry queue="orders"><deadLetterStrategy>
@@ -88,6 +89,7 @@ class Meant(NamedTuple):
 LATER = (2.0, 4.0, 5.0, 5.0)
 SOURCES: dict[str, tuple[BrokerPolicies, Meant, Meant]] = {
     "artemis": (read(ARTEMIS), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
+    "artemis_properties": (read(PROPERTIES), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
     "hornetq": (read(HORNETQ), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
     "activemq": (classic(CLASSIC), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
     "qpid": (read(QPID), Meant(5, (0.0,) * 4, "orders_DLQ"), Meant(3, (0.0,) * 2, f"{OTHER}_DLQ")),
@@ -109,7 +111,7 @@ def as_meant(to: str, source: str, destination: str) -> Meant:
             return Meant(meant.deliveries, at_once, _one_for_all(source, destination, meant))
         case "activemq":
             return meant._replace(delays=tuple(max(each, 1.0) for each in meant.delays))
-        case "artemis" | "hornetq":
+        case "artemis" | "artemis_properties" | "hornetq":
             first = meant.delays if source != "uri" else (meant.delays[0],) * len(meant.delays)
             return Meant(meant.deliveries, first, _created(source, destination, meant, to))
         case "python":

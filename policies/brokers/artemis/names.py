@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import ConfigError, InvalidDestinationError
@@ -74,14 +74,55 @@ HORNETQ_NAMES: Final[Names] = MappingProxyType(
     {name: each for name, each in NAMES.items() if name not in SINCE_ARTEMIS}
 )
 
+_NOT_CAMEL: Final = {
+    "redelivery-delay-multiplier": "redeliveryMultiplier",
+    "send-to-dla-on-no-route": "sendToDLAOnNoRoute",
+}
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("-")
+    return first + "".join(each.capitalize() for each in others)
+
+
+CAMEL_NAMES: Final[Names] = MappingProxyType({_camel(name): each for name, each in NAMES.items()})
+"""The same as the operator's custom resources spell them: ``redeliveryDelayMultiplier``."""
+
+_SIZES: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+_SIZE: Final = re.compile(r"(\d{1,19})\s*(?:([kmg])i?)?b?", re.IGNORECASE | re.ASCII)
+_FLAGS: Final = {"true": ("yes", "y", "on", "1"), "false": ("no", "n", "off", "0")}
+_FLAG_OF: Final = {word: flag for flag, words in _FLAGS.items() for word in words}
+
+
+def _of_bean(kind: Kind) -> Kind:
+    """Return the kind as Artemis converts a property: with blanks around it, ``5K`` for 5120, and ``yes`` for true."""
+
+    def read(name: str, text: str) -> Any:
+        plain = text.strip()
+        size = _SIZE.fullmatch(plain) if kind is MILLISECONDS else None
+        if size is not None:
+            plain = str(int(size[1]) * _SIZES[(size[2] or "").lower()])
+        elif kind is FLAG:
+            plain = _FLAG_OF.get(plain.lower(), plain)
+        return kind.read(name, text if kind in (TEXT, _ADDRESS) else plain)
+
+    return Kind(read, kind.spell)
+
+
+BEAN_FLAG: Final = _of_bean(FLAG)
+PROPERTY_NAMES: Final[Names] = MappingProxyType(
+    {_NOT_CAMEL.get(name, _camel(name)): (field, _of_bean(kind)) for name, (field, kind) in NAMES.items()}
+)
+"""The same as ``broker.properties`` spells them, by the names of Artemis' beans: ``redeliveryMultiplier``."""
+
 WILDCARDS: Final = {"delimiter": "delimiter", "any-words": "any_words", "single-word": "single_word"}
 """Element of ``wildcard-addresses`` -> field of Wildcards."""
 
-CONCERNS: Final = re.compile(r"redel|deliv|dead|dlq|dla\b|expir", re.IGNORECASE)
+CONCERNS: Final = re.compile(r"redel|deliv|dead|dlq|dla|expir", re.IGNORECASE)
 """A name of this kind that is unknown must not be skipped in silence."""
 
 
-def written(settings: AddressSettings) -> dict[str, str]:
-    """Spell the fields that the settings give, by the names of their elements."""
+def written(settings: AddressSettings, names: Names = NAMES) -> dict[str, str]:
+    """Spell the fields that the settings give, by the names of their elements, or by others."""
     given = settings.fields_set
-    return {name: kind.spell(getattr(settings, field)) for name, (field, kind) in NAMES.items() if field in given}
+    return {name: kind.spell(getattr(settings, field)) for name, (field, kind) in names.items() if field in given}

@@ -91,7 +91,7 @@ def _entries(core: Element, report: ReadingReport, dialect: str, wildcards: Wild
                 report.problem(f"{child.name!r} is not an address-setting", child.place)
                 continue
             match = child.attributes.get("match", "")
-            if not _is_pattern(match, report, child.at("match"), wildcards, dialect):
+            if not is_match(match, report, child.at("match"), wildcards, dialect):
                 continue
             elements = ((each.name, each.text, each.place) for each in child.children)
             given = report.settings(names, elements, "an address-setting", concerns=CONCERNS)
@@ -100,7 +100,8 @@ def _entries(core: Element, report: ReadingReport, dialect: str, wildcards: Wild
                 yield AddressEntry(match, settings, child.place, given.places)
 
 
-def _is_pattern(match: str, report: ReadingReport, place: Place, wildcards: Wildcards, dialect: str) -> bool:
+def is_match(match: str, report: ReadingReport, place: Place, wildcards: Wildcards, dialect: str) -> bool:
+    """Say whether an address-setting can have this match; if not, that is a problem."""
     one, rest = wildcards.single_word, wildcards.any_words
     words = match.split(wildcards.delimiter)
     if not match.strip():

@@ -17,6 +17,7 @@ from tests.broker.rules.failing import Bench
 from tests.policies.readers.documents import ARTEMIS, CLASSIC, policy_entries
 from tests.policies.readers.test_activemq_file import DEFAULT, INDIVIDUAL, REDELIVERY
 from tests.policies.readers.test_artemis_file import SETTINGS
+from tests.policies.readers.test_artemis_properties import PROPERTIES, PROPERTIES_JSON
 from tests.policies.readers.test_json_files import BROKER, HOST, POLICY, QUORUM
 from tests.policies.readers.test_qpid_files import CONFIG, HOSTS
 
@@ -36,6 +37,8 @@ QUEUE = '<anycast><queue name="q"><filter string="a"/></queue></anycast>'
 QUEUE = f'<addresses><address name="DLA">{QUEUE}</address></addresses>'
 FILES = {
     "artemis": ARTEMIS.format(SETTINGS + QUEUE),
+    "artemis properties": PROPERTIES,
+    "artemis JSON": PROPERTIES_JSON,
     "hornetq": ARTEMIS.format(SETTINGS).replace("urn:activemq", "urn:hornetq"),
     "activemq": CLASSIC.format(policy_entries(INDIVIDUAL) + PLUGINS),
     "qpid": CONFIG.replace("<virtualhosts>${conf}/virtualhosts.xml</virtualhosts>", HOSTS),
@@ -117,7 +120,7 @@ def unchanged(name: str) -> BrokerPolicies:
 def read(name: str, content: bytes, *, strict: bool) -> BrokerPolicies:
     if name == "uri":
         return read_url(content.decode(errors="replace"), strict=strict)
-    return read_content(content, "file", strict=strict)
+    return read_content(content, "broker.properties" if name == "artemis properties" else "file", strict=strict)
 
 
 def use(name: str, content: bytes, *, fully: bool) -> bool:

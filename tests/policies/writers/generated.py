@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -108,6 +109,14 @@ ARTEMIS = st.builds(
     queues=_QUEUES,
     persist_delivery_count_before_delivery=FLAGS,
     max_redelivery_records=maybe(st.integers(-1, 10)),
+)
+# A setting is a property: no file has an entry without any, or two of one match, or two queues of one name.
+ARTEMIS_PROPERTIES = ARTEMIS.map(
+    lambda rules: replace(
+        rules,
+        entries=tuple(each for each in rules.counting if each.fields_set),
+        queues=tuple({(each.address, each.name): each for each in rules.queues}.values()),
+    )
 )
 HORNETQ = st.builds(
     ArtemisRules,
@@ -283,6 +292,7 @@ CLIENT = st.builds(
 
 RULES: dict[str, st.SearchStrategy[Any]] = {
     "artemis": ARTEMIS,
+    "artemis_properties": ARTEMIS_PROPERTIES,
     "hornetq": HORNETQ,
     "activemq": CLASSIC,
     "qpid": QPID,
