@@ -99,7 +99,7 @@ class DeadLetters:
             MessageFormatError, UnsupportedError: no copy can be made, and the broker is not known to keep it.
         """
         delivery = order.delivery
-        original = delivery.sent_to()
+        original = delivery.came_from()
         decision = self._strategies.strategy_for(original).decide(
             original,
             persistent=_persistent(delivery),

@@ -173,6 +173,11 @@ class Delivery(ABC, Generic[C]):
             found = None
         return found if isinstance(found, Destination) else self.link.destination
 
+    def came_from(self) -> Destination:
+        """The queue or topic whose message it is: what it was consumed from, or which one of those that it names."""
+        consumed = self.link.destination
+        return self.sent_to() if consumed.is_pattern or "," in consumed.name else consumed
+
     def consumed_from(self) -> Destination:
         """See `redelivery.model.content.dead_letters.Noting`."""
         return self.link.destination

@@ -220,10 +220,10 @@ def _deferred(s: SessionState, spec: LinkSpec) -> ConsumerState | None:
 def _policy_of(
     s: SessionState, target: Destination, policy: RedeliveryPolicy, *, own: bool
 ) -> Callable[[Received], RedeliveryPolicy]:
-    if own or not target.is_pattern:
+    if own or not (target.is_pattern or "," in target.name):
         return lambda _: policy
     policies = s.options.redelivery_policies  # and not the s: the transport holds what holds this
-    return lambda delivery: policies.policy_for(delivery.sent_to())
+    return lambda delivery: policies.policy_for(delivery.came_from())
 
 
 def _check_limit(s: SessionState, policy: RedeliveryPolicy) -> bool:

@@ -43,6 +43,8 @@ class Explanation(Generic[T]):
 def why_before(first: MapEntry[T], later: MapEntry[T]) -> str:
     """Say what makes one of two entries, which match the same destination, the more specific one."""
     text = f"{first.pattern} comes before {later.pattern}: "
+    if first.is_qualified and not later.is_qualified:
+        return text + "it names the queue too, there it is an address"
     for number, (ours, theirs) in enumerate(zip_longest(first.words, later.words, fillvalue=None), 1):
         if _kind(ours) != _kind(theirs):
             return text + f"its word {number} is {_kind(ours)}, there it is {_kind(theirs)}"

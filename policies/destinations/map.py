@@ -6,6 +6,8 @@ without a scheme it is for both, and commas join several in one key.
 Of the entries that match, the most specific comes first: word by word a literal before ``*`` before ``>``, and of two
 equal patterns the one with a scheme. So an exact name comes before every pattern. Unlike in ActiveMQ, where the order
 of a hash table decides some pairs, the order in which the entries were given never matters.
+
+``address::queue`` (Artemis) has what its address has, unless an entry names it whole.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ __all__ = ["DestinationMap", "MapEntry", "matches"]
 
 T = TypeVar("T")
 
+QUALIFIED: Final = "::"
 _WILDNESS: Final = {ONE: 1, REST: 2}
 
 
@@ -38,6 +41,11 @@ class MapEntry(Generic[T]):
     scheme: str
     words: tuple[str, ...]
     value: T
+
+    @property
+    def is_qualified(self) -> bool:
+        """True where it names a queue with its address."""
+        return QUALIFIED in self.pattern
 
     @property
     def rank(self) -> tuple[tuple[int, ...], bool, tuple[str, ...], str]:
@@ -81,12 +89,16 @@ class DestinationMap(Generic[T]):
             InvalidDestinationError: the str is not a destination.
         """
         wanted = destination(target)
-        names = [words_of(name) for name in wanted.name.split(",")]
-        return tuple(
+        names = wanted.name.split(",")
+        split = [words_of(name) for name in names]
+        addresses = [words_of(name.partition(QUALIFIED)[0]) for name in names]
+        found = [
             entry
             for entry in self._entries
-            if entry.scheme in ("", wanted.scheme) and any(covers(entry.words, name) for name in names)
-        )
+            if entry.scheme in ("", wanted.scheme)
+            and any(covers(entry.words, name) for name in (split if entry.is_qualified else addresses))
+        ]
+        return tuple(sorted(found, key=lambda entry: not entry.is_qualified))
 
     def get(self, target: Destination | str) -> T | None:
         """The value of the first candidate, None where nothing matches."""

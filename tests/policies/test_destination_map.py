@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import ConfigError, InvalidDestinationError
+from redelivery.policies.destinations.explain import why_before
 from redelivery.policies.destinations.map import DestinationMap, matches
 from redelivery.policies.destinations.patterns import ONE, REST
 
@@ -190,3 +191,23 @@ def test_matching_takes_linear_time() -> None:
     # a backtracking matcher would not come back from this
     pattern = ".".join(["*", "a"] * 2000 + ["b", ">"])
     assert not matches(pattern, ".".join(["a"] * 5000))
+
+
+def test_a_queue_with_its_address_has_what_the_address_has_unless_it_is_named_whole() -> None:
+    """``address::queue`` (Artemis): its settings are those of the address, whatever the queue is called."""
+    entries = {"orders": 1, "news.*": 2, "orders::eu": 3, "a::b.*": 4, "topic://orders": 5, ">": 6, "*.eu": 7}
+    values: DestinationMap[int] = DestinationMap(entries)
+    asked = (
+        "orders::x.eu",
+        "orders::eu",
+        "topic://orders::s",
+        "news.eu::q",
+        "other::orders",
+        "a::b.c",
+        "orders",
+        "x.eu",
+    )
+    assert [values.get(each) for each in asked] == [1, 3, 5, 2, 6, 4, 1, 7]
+    found = values.candidates("orders::eu")
+    assert [each.pattern for each in found] == ["orders::eu", "orders", ">"]
+    assert why_before(*found[:2]) == "orders::eu comes before orders: it names the queue too, there it is an address"
