@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import replace
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from redelivery.model.destinations import Queue
 from redelivery.policies.brokers.rules import Rules, policy_at_once, separately, strategy_to, usable
@@ -68,6 +69,12 @@ class HostedRules(Rules, Generic[H, Q]):
                 if each.name == short:
                     return host, each
         return (hosts[0] if hosts else None), None
+
+    def for_host(self, name: str | None) -> Self:
+        """Return the rules of one virtual host; of the default one also where an alias that is not read names it."""
+        named = [each for each in self.hosts if each.name == name] or self.ordered_hosts[:1]
+        alone: Any = self  # a dataclass, as all rules are
+        return replace(alone, hosts=tuple(named), default_host=named[0].name) if named else self
 
     def names(self) -> tuple[str, ...]:
         """List the queues of all virtual hosts, those of the default one first."""

@@ -192,7 +192,7 @@ class Rules(ABC):
         """Return the rules of one virtual host, where a broker has some; None: of the default one.
 
         Raises:
-            ConfigError: the file has no such host; the text names those that it has.
+            ConfigError: the file lists its virtual hosts, and this is none of them.
         """
         del name
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from redelivery import (
     DiscardingDeadLetterStrategy,
     IndividualDeadLetterStrategy,
     PrefetchPolicy,
+    Queue,
     RedeliveryPolicy,
     RedeliveryPolicyMap,
     SharedDeadLetterStrategy,
@@ -229,3 +231,70 @@ def test_a_client_s_configuration_has_its_prefetch_too_unless_it_is_given() -> N
     assert options.dead_letter_strategies.strategy_for("orders") == BrokerDeadLetterStrategy()
     options = merge_options(URL, policies=policies, prefetch=1, non_blocking_redelivery=True)
     assert (options.prefetch, options.non_blocking_redelivery) == (PrefetchPolicy.of(1), True)
+
+
+def quorum(vhost: str, limit: int) -> dict[str, object]:
+    arguments = {"x-queue-type": "quorum", "x-delivery-limit": limit, "x-dead-letter-exchange": ""}
+    return {"name": "q", "vhost": vhost, "arguments": {**arguments, "x-dead-letter-routing-key": f"dead-{limit}"}}
+
+
+HOSTS = [{"name": "/"}, {"name": "test"}, {"name": "bare"}]
+MANY = {"vhosts": HOSTS, "queues": [quorum("/", 3), quorum("test", 5)], "policies": []}
+ONE = {"queues": [{**quorum("/", 7), "vhost": "/"}], "policies": []}
+NODES = """{{"name": "b", "modelVersion": "9.0", "virtualhostnodes": [
+  {{"name": "one", "defaultVirtualHostNode": "true", "virtualHostInitialConfiguration": {}}},
+  {{"name": "two", "virtualHostInitialConfiguration": {}}}]}}"""
+BROKER_J = NODES.format(
+    *(
+        json.dumps(
+            json.dumps(
+                {
+                    "name": host,
+                    "type": "Memory",
+                    "queues": [
+                        {
+                            "name": "q",
+                            "maximumDeliveryAttempts": most,
+                            "alternateBinding": {"destination": f"dead-{host}"},
+                        },
+                        {"name": f"only-{host}", "alternateBinding": {"destination": "dead"}},
+                    ],
+                }
+            )
+        )
+        for host, most in (("one", 3), ("two", 5))
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("file", "vhost", "maximum", "letters"),
+    [
+        (json.dumps(MANY), None, 3, "dead-3"),
+        (json.dumps(MANY), "/", 3, "dead-3"),
+        (json.dumps(MANY), "test", 5, "dead-5"),
+        (json.dumps(ONE), "anything", 7, "dead-7"),
+        (BROKER_J, None, 2, "dead-one"),
+        (BROKER_J, "two", 4, "dead-two"),
+        (BROKER_J, "an-alias", 2, "dead-one"),
+    ],
+)
+def test_the_virtual_host_of_the_connection_is_the_one_whose_queues_count(
+    file: str, vhost: str | None, maximum: int, letters: str
+) -> None:
+    options = merge_options("amqp://a", policies=read(file, "file.json"), vhost=vhost)
+    assert options.redelivery_policies.policy_for("q").maximum_redeliveries == maximum
+    strategy = options.dead_letter_strategies.strategy_for("q")
+    assert isinstance(strategy, SharedDeadLetterStrategy)
+    assert strategy.dead_letter_queue == Queue(letters)
+    elsewhere = "only-two" if letters == "dead-one" else "only-one"
+    assert options.dead_letter_strategies.strategy_for(elsewhere) == DiscardingDeadLetterStrategy()
+
+
+def test_a_virtual_host_that_the_file_does_not_have_is_refused() -> None:
+    policies = read(json.dumps(MANY), "file.json")
+    with pytest.raises(ConfigError, match=r"the file has no virtual host 'tset': it has '/', 'test', 'bare'"):
+        merge_options("amqp://a", policies=policies, vhost="tset")
+    assert merge_options("amqp://a/bare", policies=policies).dead_letter_strategies.strategy_for("q") == (
+        DiscardingDeadLetterStrategy()
+    )

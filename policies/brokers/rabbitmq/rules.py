@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import wraps
 from itertools import chain
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import Any, Final, Self
 
 from redelivery.model.destinations import Destination, Queue
+from redelivery.model.errors import ConfigError
 from redelivery.policies.activemq.back_off import Random
 from redelivery.policies.brokers.rabbitmq.after import CIRCLE, NOWHERE, Stop
 from redelivery.policies.brokers.rabbitmq.effective import Layers, is_at_least_once, merged
 from redelivery.policies.brokers.rabbitmq.notes import QueueFacts, notes
+from redelivery.policies.brokers.rabbitmq.remembered import once
 from redelivery.policies.brokers.rabbitmq.routes import Exchanges, Key, Route
 from redelivery.policies.brokers.rabbitmq.values import (
     CLASSIC,
@@ -46,24 +47,8 @@ from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.policies.redelivery import RedeliveryPolicy
 
-P = ParamSpec("P")
-T = TypeVar("T")
 _HOST: Final = "/"  # the virtual host that there always is
 _RETRIES: Final = ("all", "failed")  # the delayed-retry-type in which a failure waits
-
-
-def _once(method: Callable[Concatenate[RabbitRules, P], T]) -> Callable[Concatenate[RabbitRules, P], T]:
-    """Remember what a method has answered, as the rules never change."""
-
-    @wraps(method)
-    def remembering(rules: RabbitRules, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        known = rules._known
-        asked = (method.__name__, *args)
-        if asked not in known:
-            known[asked] = method(rules, *args, **kwargs)
-        return known[asked]  # type: ignore[no-any-return]  # what this method gave
-
-    return remembering
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +73,7 @@ class RabbitRules(Rules):
     dialect = "rabbitmq"
 
     @property
-    @_once
+    @once
     def virtual_hosts(self) -> tuple[str, ...]:
         """The virtual hosts, in the order of the file; those of which it has nothing but the name last."""
         named = (each.virtual_host for each in self.exchanges or ())
@@ -163,14 +148,12 @@ class RabbitRules(Rules):
 
     def redelivery_policies(self) -> RedeliveryPolicyMap:
         """Return each quorum queue's limit as a client's policy, redelivered at once; a client's default for others."""
-        entries = {
-            name: policy_at_once(self.limit_for(name)) if self._queue(name).kind == QUORUM else None
-            for name in self.names()
-        }
-        if self._queue(OTHERS[0]).kind == QUORUM:
-            all_of_them = {name: policy or RedeliveryPolicy() for name, policy in entries.items()}
-            return RedeliveryPolicyMap(usable(all_of_them), default=policy_at_once(self.limit_for(OTHERS[0])))
-        return RedeliveryPolicyMap(usable({name: policy for name, policy in entries.items() if policy is not None}))
+        quorum = {name: self._queue(name).kind == QUORUM for name in (*self.names(), OTHERS[0])}
+        entries = {name: policy_at_once(self.limit_for(name)) for name in quorum if quorum[name]}
+        default = entries.pop(OTHERS[0], None)
+        if default is not None:
+            entries |= {name: RedeliveryPolicy() for name in quorum if not quorum[name]}
+        return RedeliveryPolicyMap(usable(entries), default=default)
 
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
         """Return each queue's dead-letter queue as a client's strategy; discarded where there is none.
@@ -198,6 +181,21 @@ class RabbitRules(Rules):
         hosts = sorted(self.virtual_hosts, key=lambda each: each != self.default_host)
         return tuple((host, tuple(each.name for each in self.queues if each.virtual_host == host)) for host in hosts)
 
+    def for_host(self, name: str | None) -> Self:
+        """See Rules. Those of one virtual host alone are of whichever they are asked for: it can be imported as any."""
+        if len(self.virtual_hosts) < 2:
+            return self
+        host = self.default_host if name is None else name
+        if host not in self.virtual_hosts:
+            raise ConfigError(
+                f"the file has no virtual host {host!r}: it has {', '.join(map(repr, self.virtual_hosts))}"
+            )
+        kept: dict[str, Any] = {
+            part: tuple(each for each in getattr(self, part) if each.virtual_host == host)
+            for part in ("policies", "queues", "bindings", *(("exchanges",) if self.exchanges else ()))
+        }
+        return replace(self, **kept, hosts=tuple(each for each in self.hosts if each.name == host))
+
     def expressions(self) -> Iterator[tuple[str, Mapping[str, object]]]:
         """List the policies, which are for the queues that a regular expression matches."""
         for each in self.policies:
@@ -217,7 +215,7 @@ class RabbitRules(Rules):
         return strategy_to(None if found.dead_letter is None or targets[0] == queue else targets[0])
 
     @property
-    @_once
+    @once
     def _used_hosts(self) -> tuple[str, ...]:
         said = chain[RabbitPolicy | RabbitQueue | RabbitBinding](self.policies, self.queues, self.bindings)
         return tuple(dict.fromkeys(each.virtual_host for each in said))
@@ -229,14 +227,14 @@ class RabbitRules(Rules):
         return tuple(map(int, words)) if all(each.isdecimal() for each in words) else ()
 
     @property
-    @_once
+    @once
     def _by_name(self) -> dict[str, tuple[RabbitQueue, ...]]:
         found: dict[str, tuple[RabbitQueue, ...]] = {}
         for each in self.queues:
             found[each.name] = (*found.get(each.name, ()), each)
         return found
 
-    @_once
+    @once
     def _names_of(self, host: str) -> frozenset[str]:
         return frozenset(each.name for each in self.queues if each.virtual_host == host)
 
@@ -256,7 +254,7 @@ class RabbitRules(Rules):
         found = (each for each in self._by_name.get(name, ()) if each.virtual_host == host)
         return next(found, RabbitQueue(name, self._default_kind(host) or CLASSIC, virtual_host=host))
 
-    @_once
+    @once
     def _layers(self, queue: RabbitQueue) -> Layers:
         where = "" if queue.virtual_host == _HOST else f" of virtual host {queue.virtual_host!r}"
         argued = (f"arguments of queue {queue.name!r}{where}", queue.level) if queue.level != RabbitLevel() else None
@@ -288,7 +286,7 @@ class RabbitRules(Rules):
 
         return listed_delays(delay, maximum)
 
-    @_once
+    @once
     def _exchanges(self, host: str) -> Exchanges:
         listed = None if self.exchanges is None else [each for each in self.exchanges if each.virtual_host == host]
         bindings = [each for each in self.bindings if each.virtual_host == host]
@@ -302,7 +300,7 @@ class RabbitRules(Rules):
         }
         return Exchanges(listed, bindings, alternates)
 
-    @_once
+    @once
     def _stop(self, queue: RabbitQueue) -> Stop:
         level = self._effective(queue)
         route = NOWHERE
