@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
-from datetime import UTC, datetime, timedelta
-from itertools import chain
 from pathlib import Path
-from secrets import token_hex
 from typing import Annotated, Any, Final
 
 import typer
@@ -17,7 +13,6 @@ from redelivery import Connection
 from redelivery.cli.messages import stamp
 from redelivery.cli.parts.broker import Broker, with_broker
 from redelivery.cli.parts.canary import replay_canaries
-from redelivery.cli.parts.lines import read, write
 from redelivery.cli.parts.looking import looking
 from redelivery.cli.parts.progress import Counting
 from redelivery.cli.parts.shown import CUT, as_json, visible
@@ -30,8 +25,8 @@ from redelivery.model.errors import ConfigError
 from redelivery.operate.letters.canary import CanaryError
 from redelivery.operate.letters.folding import By, Folding, failure
 from redelivery.operate.letters.groups import Group, group
-from redelivery.operate.letters.records import expiration, to_record
-from redelivery.operate.letters.routes import back, elsewhere, nowhere
+from redelivery.operate.letters.records import to_record
+from redelivery.operate.letters.routes import back, elsewhere, new_run, nowhere
 from redelivery.operate.letters.selection import Selection
 
 dlq = typer.Typer(no_args_is_help=True)
@@ -41,6 +36,12 @@ Group_ = Annotated[str | None, typer.Option("--group", metavar="FINGERPRINT", he
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="So many at most, from the head of the queue.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Receipts = Annotated[
+    Path | None,
+    typer.Option(
+        "--receipts", envvar="REDELIVERY_RECEIPTS", help="Where the receipt is written; else in your state folder."
+    ),
+]
 Rate = Annotated[str | None, typer.Option("--rate", metavar="N/s", help="So many letters a second, at most.")]
 
 
@@ -174,6 +175,7 @@ def replay(
         ),
     ] = None,
     to: Annotated[str | None, typer.Option(metavar="QUEUE", help="Instead of where each letter came from.")] = None,
+    receipts: Receipts = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     json_: AsJson = False,
@@ -186,18 +188,21 @@ def replay(
         raise ConfigError(f"--canary-wait {canary_wait:g}: give seconds > 0, beside --canary")
     needed = dry_run or group is not None or canary is not None
     with looking("dlq replay", broker, queue, yes=yes, needed=needed) as connection:
-        run = token_hex(8)
-        route = back(_optional(to), run)
-        work = LetterWork("replay", connection, _selection(queue, where, group, limit), route, json_, rate)
-        work.begin(dry_run=dry_run, yes=yes, what=f"replay {{}} to {to or 'where they came from'}")
-        if canary is not None:
-            try:
-                replay_canaries(connection, work, _optional(to), run, canary, canary_wait, yes=yes)
-            except CanaryError:
-                work.say_moved()
-                raise
-        work.move(work.planned)
-        work.end()
+        run = new_run()
+        target = _optional(to)
+        selection, route = _selection(queue, where, group, limit), back(target, run)
+        with LetterWork(
+            "replay", connection, selection, route, json_, rate, receipts=receipts, to=target, run=run
+        ) as work:
+            work.begin(dry_run=dry_run, yes=yes, what=f"replay {{}} to {to or 'where they came from'}")
+            if canary is not None:
+                try:
+                    replay_canaries(connection, work, target, run, canary, canary_wait, yes=yes)
+                except CanaryError:
+                    work.say_moved()
+                    raise
+            work.move(work.planned)
+            work.end()
 
 
 @dlq.command()
@@ -211,6 +216,7 @@ def move(
     group: Group_ = None,
     limit: Limit = None,
     rate: Rate = None,
+    receipts: Receipts = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     json_: AsJson = False,
@@ -221,10 +227,11 @@ def move(
         target = parse_destination(to)
         if target == parse_destination(queue):
             raise ConfigError(f"--to {to}: they are there")
-        work = LetterWork("move", connection, _selection(queue, where, group, limit), elsewhere(target), json_, rate)
-        work.begin(dry_run=dry_run, yes=yes, what=f"move {{}} to {target}")
-        work.move(work.planned)
-        work.end()
+        selection, route = _selection(queue, where, group, limit), elsewhere(target)
+        with LetterWork("move", connection, selection, route, json_, rate, receipts=receipts, to=target) as work:
+            work.begin(dry_run=dry_run, yes=yes, what=f"move {{}} to {target}")
+            work.move(work.planned)
+            work.end()
 
 
 @dlq.command()
@@ -236,80 +243,20 @@ def purge(
     where: Where = None,
     group: Group_ = None,
     limit: Limit = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep them in the receipt.")] = False,
+    receipts: Receipts = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
-    """Delete letters permanently: export them first."""
+    """Delete letters permanently; with --keep they can be put back by 'redelivery dlq undo RECEIPT'."""
     needed = dry_run or group is not None
     with looking("dlq purge", broker, queue, yes=yes, needed=needed) as connection:
-        work = LetterWork("purge", connection, _selection(queue, where, group, limit), nowhere(), json_)
-        work.begin(dry_run=dry_run, yes=yes, what="delete {} permanently")
-        work.move(work.planned)
-        work.end()
-
-
-@dlq.command()
-@with_broker("dlq export")
-def export(
-    queue: Queue,
-    *,
-    broker: Broker,
-    output: Annotated[Path | None, typer.Option(help="A file; without it the standard output.")] = None,
-    where: Where = None,
-    group: Group_ = None,
-    limit: Limit = None,
-    yes: Yes = False,
-) -> None:
-    """Write letters as lines of JSON, with types and headers, and take nothing."""
-    with looking("dlq export", broker, queue, yes=yes) as connection:
         selection = _selection(queue, where, group, limit)
-        letters = selection.browse(connection)
-        first = next(letters, None)
-        if first is None:
-            raise nothing_in(selection.queue, meant(selection))
-        letters = chain((first,), letters)
-        if output is None:
-            write(letters, sys.stdout)
-            return
-        try:
-            with output.open("x", encoding="utf-8") as file, Counting("exporting", None) as counting:
-                count = write(counting.of(letters), file)
-        except OSError as error:
-            raise ConfigError(f"--output: {error}") from error
-        print(f"{count} written to {visible(output)}")
-
-
-@dlq.command(name="import")
-@with_broker("dlq import")
-def import_letters(
-    queue: Queue,
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Of export; else standard input.")] = None,
-    *,
-    broker: Broker,
-) -> None:
-    """Send what export has written to a queue: all of it, or nothing where the broker has transactions."""
-    try:
-        text = sys.stdin.read() if file is None else file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(str(error)) from error
-    lines = text.split("\n")  # not splitlines(): a body may have other characters that end a line
-    records = [read(line, number) for number, line in enumerate(lines, 1) if line.strip()]
-    if not records:
-        raise NothingError(f"{'the standard input' if file is None else file} has no letters")
-    target, now = parse_destination(queue), datetime.now(UTC)
-    with broker.connect() as connection, Counting("importing", len(records)) as counting:
-        transacted = connection.metadata.capabilities.transactions
-        with connection.session("transacted" if transacted else "auto") as session:
-            producer = session.producer(target)
-            for record, message in counting.of(records):
-                ends = expiration(record)
-                ttl = None if ends is None else max(timedelta(milliseconds=1), ends - now)
-                priority, persistent = record.get("priority", 4), record.get("persistent", True)
-                producer.send(message, priority=priority, persistent=persistent, ttl=ttl)
-            if transacted:
-                session.commit()
-    print(f"{len(records)} sent to {visible(target)}")
+        with LetterWork("purge", connection, selection, nowhere(), json_, receipts=receipts, keep=keep) as work:
+            work.begin(dry_run=dry_run, yes=yes, what="delete {} permanently")
+            work.move(work.planned)
+            work.end()
 
 
 def _selection(queue: str, where: str | None = None, group: str | None = None, limit: int | None = None) -> Selection:

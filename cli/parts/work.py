@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
 
 import typer
 
@@ -12,15 +16,19 @@ from redelivery import Connection
 from redelivery.cli.parts.progress import Counting
 from redelivery.cli.parts.shown import as_json, complain, visible
 from redelivery.cli.parts.target import NothingError, nothing_in
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.operate.letters.moving import MovePlan, Mover, plan
-from redelivery.operate.letters.routes import Route
+from redelivery.operate.letters.receipts import ReceiptWriter
+from redelivery.operate.letters.routes import Route, new_run
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.management.browsing import looked_into_by
 
 
 class LetterWork:
     """One command that takes letters away: what is planned, whether it may be done, how far it is.
+
+    Used as a context manager, which closes its receipt.
 
     Raises:
         ConfigError: the rate is not one.
@@ -35,6 +43,11 @@ class LetterWork:
         route: Route,
         as_json: bool,
         rate: str | None = None,
+        *,
+        receipts: Path | None,
+        to: Destination | None = None,
+        run: str | None = None,
+        keep: bool = True,
     ) -> None:
         self._command = command
         self._connection = connection
@@ -42,9 +55,20 @@ class LetterWork:
         self._asked = selection
         self.selection = selection.on(connection)
         self._route = route
+        self._receipts = receipts_folder() if receipts is None else receipts
+        self._to, self._run, self._keep = to, run or new_run(), keep
+        self._receipt: ReceiptWriter | None = None
+        self.edits: Mapping[str | None, Mapping[str, Any]] | None = None  # what edited letters become, once planned
         self.as_json = as_json
         self.moved = 0
         self.planned = MovePlan([])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._receipt is not None:
+            self._receipt.close()
 
     def begin(self, *, dry_run: bool, yes: bool, what: str) -> None:
         """Look what is to be done, and ask whether it is.
@@ -59,10 +83,10 @@ class LetterWork:
         if self.planned.unseen:
             letters = f"all of {self.selection.queue}, into which nobody has looked"
         if self.planned.stay:
-            complain("dlq", f"{self.planned.stay} stay: they do not say where they came from, or cannot be read")
+            complain("dlq", f"{self.planned.stay} stay; the first of them: {self.planned.why}")
         if not count and not self.planned.unseen:
             if self.planned.stay:
-                raise NothingError("no letter can leave: name a queue by --to")
+                raise NothingError("no letter can leave")
             raise nothing_in(self.selection.queue, meant(self._asked))
         if dry_run:
             self._say(visible(f"would {what.format(letters)}"), dry_run=True)
@@ -72,6 +96,22 @@ class LetterWork:
                 raise ConfigError(f"this would {what.format(letters)}: add --yes, or --dry-run to look only")
             if not typer.confirm(visible(f"{what.format(letters).capitalize()}?"), err=True):
                 raise typer.Exit(1)
+        self._begin_receipt()
+
+    def _begin_receipt(self) -> None:
+        asked: dict[str, Any] = {"where": self._asked.where, "group": self._asked.group, "limit": self._asked.limit}
+        asked["kept"] = True if self._command == "purge" and self._keep else None
+        self._receipt = ReceiptWriter.begun(
+            self._receipts,
+            self._connection,
+            run=self._run,
+            command=self._command,
+            queue=self.selection.queue,
+            to=self._to,
+            keep=self._keep,
+            **asked,
+        )
+        self._receipt.plan(self.planned.ids, self.edits)
 
     def plan_again(self) -> None:
         """Plan what is left after a part of it."""
@@ -93,21 +133,33 @@ class LetterWork:
                 self.moved = before + count
                 shown.show(self.moved)
 
-            mover = Mover(self._connection, self.selection, self._route, rate=self._rate, moved=moved)
+            mover = Mover(
+                self._connection, self.selection, self._route, rate=self._rate, moved=moved, receipt=self._receipt
+            )
             try:
                 mover.move(planned)
             except BaseException as error:
                 if isinstance(error, JMSError | KeyboardInterrupt):
                     print(f"{self.moved} letters had been moved before", file=sys.stderr)
+                    self.say_receipt()
                 raise
         return self.moved - before
 
     def end(self) -> None:
         """Say what was done. Raises NothingError: nothing was."""
-        done = {"replay": "replayed", "move": "moved", "purge": "taken away"}[self._command]
+        done = {"replay": "replayed", "move": "moved", "edit": "edited and replayed", "purge": "taken away"}[
+            self._command
+        ]
         if not self.moved:
             raise nothing_in(self.selection.queue, meant(self._asked))
+        if self._receipt is not None:
+            self._receipt.end(self.moved)
         self._say(f"{self.moved} {done}", dry_run=False)
+
+    def say_receipt(self) -> None:
+        """Say to people where the receipt is."""
+        if self._receipt is not None and not self.as_json:
+            print(f"receipt: {visible(self._receipt.path)}", file=sys.stderr)
 
     def say_moved(self) -> None:
         """Say to a program how many have left, where the command ends with an error."""
@@ -117,9 +169,17 @@ class LetterWork:
     def _say(self, text: str, *, dry_run: bool) -> None:
         if not self.as_json:
             print(text)
+            self.say_receipt()
             return
         count = len(self.planned.ids) if dry_run else self.moved
-        print(as_json({"letters": count, "stay": self.planned.stay, "dry_run": dry_run}))
+        receipt = {} if self._receipt is None else {"receipt": str(self._receipt.path)}
+        print(as_json({"letters": count, "stay": self.planned.stay, "dry_run": dry_run, **receipt}))
+
+
+def receipts_folder() -> Path:
+    """The folder of receipts where none is named, by the XDG Base Directory Specification."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "redelivery" / "receipts"
 
 
 def meant(selection: Selection) -> str | None:

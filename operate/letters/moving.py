@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from redelivery.client.entry.sync import Connection
 from redelivery.client.sync.consumer import Consumer
@@ -25,7 +26,7 @@ from redelivery.client.sync.session import Session
 from redelivery.model.errors import JMSError, MessageFormatError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.operate.letters.routes import NoWayError, Route
+from redelivery.operate.letters.routes import Leaving, NoWayError, Route
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.management.browsing import is_seen
 
@@ -40,12 +41,13 @@ _HELD: Final = 1000  # letters that stay, and are held meanwhile
 class MovePlan:
     """The moves that would be made.
 
-    ``ids``: of the letters that would leave. ``stay``: how many do not: see `_STAYS`. ``others``: the
-    selector finds letters that are not meant. ``unseen``: nobody has looked, so all of them are meant.
+    ``ids``: of the letters that would leave. ``stay``: how many do not: see `_STAYS`; ``why``: of the first of them.
+    ``others``: the selector finds letters that are not meant. ``unseen``: nobody has looked, so all of them are meant.
     """
 
     ids: list[str | None]
     stay: int = 0
+    why: str = ""
     others: bool = False
     unseen: bool = False
 
@@ -53,7 +55,7 @@ class MovePlan:
 def plan(connection: Connection, selection: Selection, route: Route) -> MovePlan:
     """Look, and take nothing. Raises UnsupportedError: a group is meant, and the queue cannot be looked into."""
     found, selection = MovePlan([]), selection.on(connection)
-    if selection.group is None and not is_seen(connection, selection.queue):
+    if selection.group is None and selection.ids is None and not is_seen(connection, selection.queue):
         return MovePlan([], unseen=True)
     for message in Selection(selection.queue, selection.where).browse(connection):
         if len(found.ids) == selection.limit:
@@ -63,11 +65,22 @@ def plan(connection: Connection, selection: Selection, route: Route) -> MovePlan
             continue
         try:
             route(message)
-        except _STAYS:
+        except _STAYS as error:
             found.stay += 1
+            found.why = found.why or str(error)
         else:
             found.ids.append(message.message_id)
     return found
+
+
+class Journal(Protocol):
+    """A record of what leaves: each batch is announced before its commit."""
+
+    def before(self, letters: Sequence[tuple[Message, Leaving | None]]) -> None:
+        """Write which letters the next commit takes, and what is sent for each."""
+
+    def after(self) -> None:
+        """Write that it was confirmed."""
 
 
 class Mover:
@@ -76,6 +89,7 @@ class Mover:
     Args:
         rate: letters per second, at most; None: as many as possible.
         moved: called with the number of letters that have left until now, when that is certain.
+        receipt: where it is written what leaves.
     """
 
     def __init__(
@@ -86,6 +100,7 @@ class Mover:
         *,
         rate: float | None = None,
         moved: Callable[[int], None] = lambda _: None,
+        receipt: Journal | None = None,
     ) -> None:
         self._connection = connection
         self._selection = selection.on(connection)
@@ -93,6 +108,7 @@ class Mover:
         self._pause = 0.0 if rate is None else 1.0 / rate
         self._due = 0.0
         self._notify = moved
+        self._receipt = receipt
         self.moved = 0
 
     def move(self, planned: MovePlan) -> int:
@@ -138,18 +154,18 @@ class Mover:
                         count -= taken
 
     def _move_batch(self, session: Session, consumer: Consumer, producer: Producer, size: int) -> int:
-        taken = 0
-        while taken < size and (letter := consumer.receive(timeout=_COMES)) is not None:
+        taken: list[tuple[Message, Leaving | None]] = []
+        while len(taken) < size and (letter := consumer.receive(timeout=_COMES)) is not None:
             if not self._selection.accepts(letter):
                 raise JMSError("the queue has changed meanwhile: nothing of this batch was moved; look again")
             self._wait_for_turn()
-            self._send(producer, letter)
-            taken += 1
-            if self._pause and taken * self._pause >= 1.0:
+            taken.append((letter, self._send(producer, letter)))
+            if self._pause and len(taken) * self._pause >= 1.0:
                 break  # a slow run commits once a second
-        session.commit()
-        self._count(taken)
-        return taken
+        with self._written(taken):
+            session.commit()
+        self._count(len(taken))
+        return len(taken)
 
     def _move_each(self, count: int) -> None:
         with (
@@ -163,15 +179,31 @@ class Mover:
                     continue
                 self._wait_for_turn()
                 try:
-                    self._send(producer, letter)
+                    leaving = self._route(letter)
+                    with self._written([(letter, leaving)]):
+                        self._send_out(producer, leaving)
+                        letter.acknowledge()
                 except _STAYS:
                     continue
-                letter.acknowledge()
                 held -= 1
                 self._count(1)
 
-    def _send(self, producer: Producer, letter: Message) -> None:
+    @contextmanager
+    def _written(self, letters: Sequence[tuple[Message, Leaving | None]]) -> Iterator[None]:
+        """Announce a step to the receipt, and say there that it was confirmed."""
+        if self._receipt is None or not letters:
+            yield
+            return
+        self._receipt.before(letters)
+        yield
+        self._receipt.after()
+
+    def _send(self, producer: Producer, letter: Message) -> Leaving | None:
         leaving = self._route(letter)
+        self._send_out(producer, leaving)
+        return leaving
+
+    def _send_out(self, producer: Producer, leaving: Leaving | None) -> None:
         if leaving is not None:
             producer.send(
                 leaving.message, leaving.destination, priority=leaving.priority, persistent=leaving.persistent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Final, TypeAlias
 
 from redelivery.model.destinations import Destination
@@ -15,6 +16,7 @@ REPLAYED: Final = "redeliveryReplay"
 """A property of what was replayed: of which run."""
 REPLAYS: Final = "redeliveryReplays"
 """A property of what was replayed: how often it was."""
+MARKS: Final = (REPLAYED, REPLAYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,11 @@ class Leaving:
 
 Route: TypeAlias = Callable[[Message], Leaving | None]
 """None: it is taken away, and nothing is sent. Raises NoWayError: it must stay."""
+
+
+def new_run() -> str:
+    """Return the name of one run, for `REPLAYED`."""
+    return token_hex(8)
 
 
 class NoWayError(JMSError):

@@ -22,7 +22,7 @@ class Selection:
 
     ``where``: a JMS selector, judged by the broker. ``group``: a fingerprint, or its first digits.
     ``limit``: so many at most, from the head. ``here``: a selector that is judged here, as the broker has none.
-    ``members``: the failures of the group, once the queue has been looked at.
+    ``members``: the failures of the group, once the queue has been looked at. ``ids``: of messages; None: any.
 
     Raises:
         ConfigError: ``group`` is empty, and would be all of them.
@@ -34,6 +34,7 @@ class Selection:
     limit: int | None = None
     here: Selector | None = None
     members: frozenset[LetterFailure] | None = None
+    ids: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         if self.group == "":
@@ -50,13 +51,15 @@ class Selection:
         if found.where is not None and not connection.metadata.capabilities.selectors:
             found = replace(found, where=None, here=Selector(found.where, lenient=True))
         if found.group is not None and found.members is None:
-            folding = Folding(map(failure, replace(found, group=None, limit=None).browse(connection)))
+            folding = Folding(map(failure, replace(found, group=None, limit=None, ids=None).browse(connection)))
             found = replace(found, members=folding.members(found.group))
         return found
 
     def accepts(self, message: Message) -> bool:
         """Check whether it is meant, as far as the broker has not judged that."""
         if self.here is not None and not self.here.matches(lambda name: _value(message, name)):
+            return False
+        if self.ids is not None and message.message_id not in self.ids:
             return False
         if self.members is None:
             return self.group is None or literal(failure(message)).startswith(self.group)
@@ -70,7 +73,7 @@ class Selection:
             JMSError: as `browsed`.
         """
         asked = self.on(connection)
-        all_are_meant = asked.here is None and asked.group is None
+        all_are_meant = asked.here is None and asked.group is None and asked.ids is None
         seen = browsed(connection, self.queue, asked.where, self.limit if all_are_meant else None)
         yield from islice(filter(asked.accepts, seen), self.limit)
 

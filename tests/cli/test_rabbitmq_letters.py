@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -246,3 +247,18 @@ def test_at_a_terminal_it_asks(site: Site, monkeypatch: pytest.MonkeyPatch) -> N
     assert "order of a" not in done.stdout
     assert "order of a" in site.run("browse", site.letters, input="y\n").stdout
     assert site.received(site.letters) == [("order of a", 2)]
+
+
+def test_an_edit_and_a_replay_are_proved_and_undone(site: Site, receipts: Path) -> None:
+    site.make("classic")
+    site.fail("ada", "bob", "cid")
+    where = "dlqDeliveryFailureCause LIKE '%no bob'"
+    site.run("dlq", "edit", site.letters, "--where", where, "--set", "body=x", "--yes")
+    site.run("dlq", "replay", site.letters, "--yes")
+    for file in sorted(receipts.iterdir(), key=lambda each: "edit" not in each.name):
+        count = 1 if "edit" in file.name else 2
+        proof = json.loads(site.run("dlq", "verify", str(file), "--json").stdout)
+        assert (proof["letters"], proof["unread"], proof["holds"]) == (count, count, True)
+        assert site.run("dlq", "undo", str(file)).stdout == f"{count} put back\n"
+    letters = sorted(body for body, _ in site.received(site.letters))
+    assert letters == [f"order of {name}" for name in ("ada", "bob", "cid")]

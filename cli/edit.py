@@ -1,0 +1,151 @@
+"""``redelivery dlq edit``: letters are changed, shown as a difference, and sent back in place of the failed ones."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import click
+import typer
+
+from redelivery import Connection, Message
+from redelivery.cli.dlq import DryRun, Group_, Limit, Rate, Receipts, Yes
+from redelivery.cli.parts.broker import Broker, with_broker
+from redelivery.cli.parts.looking import at_terminal, looking
+from redelivery.cli.parts.shown import complain, visible
+from redelivery.cli.parts.target import AsJson, NothingError, Queue, Where
+from redelivery.cli.parts.work import LetterWork
+from redelivery.model.destinations import destination as parse_destination
+from redelivery.model.errors import ConfigError, MessageFormatError
+from redelivery.operate.letters.editing import Change, Edited, assigning, difference, editable, program
+from redelivery.operate.letters.routes import new_run
+from redelivery.operate.letters.selection import Selection
+
+_SHOWN: Final = 3  # letters whose difference is printed; with --dry-run those of all are
+
+
+@with_broker("dlq edit")
+def edit(
+    queue: Queue,
+    message_id: Annotated[str | None, typer.Argument(metavar="[MESSAGE-ID]", help="Which letter.")] = None,
+    *,
+    broker: Broker,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Such as body.price=5 or properties.tenant=eu; again for more."
+        ),
+    ] = None,
+    with_: Annotated[
+        Path | None, typer.Option("--with", metavar="FILE", help="A Python program with a function fix(letter).")
+    ] = None,
+    where: Where = None,
+    group: Group_ = None,
+    limit: Limit = None,
+    rate: Rate = None,
+    to: Annotated[str | None, typer.Option(metavar="QUEUE", help="Instead of where each letter came from.")] = None,
+    receipts: Receipts = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    json_: AsJson = False,
+) -> None:
+    """Change letters and send them back to where they came from, in place of the failed ones.
+
+    Without --set and --with in $EDITOR, one letter. The edited letter comes and the failed one goes in one transaction.
+    What is sent has nothing of a dead letter: neither cause nor count. Letters that were not changed stay.
+    """
+    if message_id is None and where is None and group is None and limit is None:
+        raise ConfigError("which letters? Name one by its MESSAGE-ID, or several by --group, --where or --limit")
+    if set_ and with_ is not None:
+        raise ConfigError("--set and --with: give one of them")
+    change = assigning(set_) if set_ else None if with_ is None else _program(with_)
+    ids = None if message_id is None else frozenset((message_id,))
+    selection = Selection(parse_destination(queue), where, group, limit, ids=ids)
+    with looking("dlq edit", broker, queue, yes=yes) as connection:
+        selection = selection.on(connection)
+        if change is None:
+            change = _in_editor(connection, selection)
+        if not json_:
+            _show(connection, selection, change, whole=dry_run)
+        target, run = None if to is None else parse_destination(to), new_run()
+        route = Edited(change, target, run)
+        with LetterWork(
+            "edit", connection, selection, route, json_, rate, receipts=receipts, to=target, run=run
+        ) as work:
+            work.edits = route.changed
+            work.begin(dry_run=dry_run, yes=yes, what=f"edit {{}} and send them to {to or 'where they came from'}")
+            work.move(work.planned)
+            work.end()
+
+
+def _program(file: Path) -> Change:
+    try:
+        return program(file.read_text(encoding="utf-8"), str(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--with {file}: {error}") from error
+
+
+def _in_editor(connection: Connection, selection: Selection) -> Change:
+    """Let somebody change one letter.
+
+    Raises:
+        ConfigError: there are several letters; or the result is no JSON object.
+        NothingError: there is no such letter, or nothing was changed.
+    """
+    letters = list(islice(selection.browse(connection), 2))
+    if not letters:
+        raise NothingError(f"{selection.queue} has no such letter")
+    if len(letters) > 1:
+        raise ConfigError("an editor changes one letter: name its MESSAGE-ID, or change several by --set or --with")
+    before = _editable(letters[0])
+    after = _edited_by_hand(json.dumps(before, indent=2, ensure_ascii=False) + "\n")
+    if after == before:
+        raise NothingError("nothing was changed, and nothing was sent; redelivery dlq replay sends a letter as it is")
+
+    def change(record: dict[str, Any]) -> dict[str, Any]:
+        if record != before:
+            raise ConfigError(f"{selection.queue} has changed meanwhile; nothing was sent")
+        return after
+
+    return change
+
+
+def _edited_by_hand(text: str) -> dict[str, Any]:
+    """Ask for it in $EDITOR, until it is JSON. Raises ConfigError: it is none, and nobody is there to mend it."""
+    while True:
+        text = click.edit(text, extension=".json", require_save=False) or ""
+        try:
+            after = json.loads(text)
+            if not isinstance(after, dict):
+                raise ValueError("it must be an object in braces")
+        except ValueError as error:
+            complain("dlq edit", f"this is no letter: {error}")
+            if not at_terminal() or not typer.confirm("Edit it again?", default=True, err=True):
+                raise ConfigError("the edited letter is not a JSON object; nothing was sent") from error
+        else:
+            return after
+
+
+def _editable(letter: Message) -> dict[str, Any]:
+    try:
+        return editable(letter)
+    except MessageFormatError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _show(connection: Connection, selection: Selection, change: Change, *, whole: bool) -> None:
+    """Print the differences of the first letters, or of all."""
+    left = 0
+    for number, letter in enumerate(selection.browse(connection)):
+        if number < _SHOWN or whole:
+            try:
+                for line in difference(letter, change):
+                    print(visible(line))
+            except MessageFormatError as error:
+                complain("dlq edit", error)
+        else:
+            left += 1
+    if left:
+        print(f"and {left} more: --dry-run shows them all")

@@ -1,0 +1,85 @@
+"""``redelivery dlq export`` and ``import``: letters as a file of JSON lines, and back."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from redelivery.cli.dlq import Group_, Limit, Yes
+from redelivery.cli.parts.broker import Broker, with_broker
+from redelivery.cli.parts.lines import read, write
+from redelivery.cli.parts.looking import looking
+from redelivery.cli.parts.progress import Counting
+from redelivery.cli.parts.shown import visible
+from redelivery.cli.parts.target import NothingError, Queue, Where, nothing_in
+from redelivery.cli.parts.work import meant
+from redelivery.model.destinations import destination as parse_destination
+from redelivery.model.errors import ConfigError
+from redelivery.operate.letters.records import expiration
+from redelivery.operate.letters.selection import Selection
+
+
+@with_broker("dlq export")
+def export(
+    queue: Queue,
+    *,
+    broker: Broker,
+    output: Annotated[Path | None, typer.Option(help="A file; without it the standard output.")] = None,
+    where: Where = None,
+    group: Group_ = None,
+    limit: Limit = None,
+    yes: Yes = False,
+) -> None:
+    """Write letters as lines of JSON, with types and headers, and take nothing."""
+    with looking("dlq export", broker, queue, yes=yes) as connection:
+        selection = Selection(parse_destination(queue), where, group, limit)
+        letters = selection.browse(connection)
+        first = next(letters, None)
+        if first is None:
+            raise nothing_in(selection.queue, meant(selection))
+        letters = chain((first,), letters)
+        if output is None:
+            write(letters, sys.stdout)
+            return
+        try:
+            with output.open("x", encoding="utf-8") as file, Counting("exporting", None) as counting:
+                count = write(counting.of(letters), file)
+        except OSError as error:
+            raise ConfigError(f"--output: {error}") from error
+        print(f"{count} written to {visible(output)}")
+
+
+@with_broker("dlq import")
+def import_letters(
+    queue: Queue,
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Of export; else standard input.")] = None,
+    *,
+    broker: Broker,
+) -> None:
+    """Send what export has written to a queue: all of it, or nothing where the broker has transactions."""
+    try:
+        text = sys.stdin.read() if file is None else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(str(error)) from error
+    lines = text.split("\n")  # not splitlines(): a body may have other characters that end a line
+    records = [read(line, number) for number, line in enumerate(lines, 1) if line.strip()]
+    if not records:
+        raise NothingError(f"{'the standard input' if file is None else file} has no letters")
+    target, now = parse_destination(queue), datetime.now(UTC)
+    with broker.connect() as connection, Counting("importing", len(records)) as counting:
+        transacted = connection.metadata.capabilities.transactions
+        with connection.session("transacted" if transacted else "auto") as session:
+            producer = session.producer(target)
+            for record, message in counting.of(records):
+                ends = expiration(record)
+                ttl = None if ends is None else max(timedelta(milliseconds=1), ends - now)
+                priority, persistent = record.get("priority", 4), record.get("persistent", True)
+                producer.send(message, priority=priority, persistent=persistent, ttl=ttl)
+            if transacted:
+                session.commit()
+    print(f"{len(records)} sent to {visible(target)}")

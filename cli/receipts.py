@@ -1,0 +1,90 @@
+"""``redelivery dlq verify``, ``undo`` and ``resume``: what a receipt says is counted again, undone, or gone on with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from redelivery import Connection
+from redelivery.cli.parts.broker import Broker, with_broker
+from redelivery.cli.parts.looking import looking
+from redelivery.cli.parts.progress import Counting
+from redelivery.cli.parts.shown import as_json, visible
+from redelivery.cli.parts.target import AsJson, NothingError
+from redelivery.model.errors import JMSError
+from redelivery.operate.letters import proving
+from redelivery.operate.letters.proving import Proof
+from redelivery.operate.letters.receipts import Receipt, ReceiptWriter, read_receipt
+
+ReceiptFile = Annotated[Path, typer.Argument(metavar="RECEIPT", help="The file that a run has written.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Work: TypeAlias = Callable[[Connection, Receipt, ReceiptWriter, Callable[[int], None]], int]
+_SAID = (
+    ("unread", "where they were sent to, not yet received"),
+    ("gone", "received, expired or deleted since"),
+    ("hidden", "sent where nobody can look"),
+    ("still", "where they were: their batch was not committed"),
+    ("left", "meant, and not yet taken: 'redelivery dlq resume' goes on"),
+    ("undone", "put back by undo"),
+    ("back", "dead letters again"),
+    ("returned", "WHERE THEY WERE, although their commit was confirmed"),
+    ("doubled", "IN BOTH PLACES"),
+)
+
+
+@with_broker("dlq verify")
+def verify(receipt: ReceiptFile, *, broker: Broker, yes: Yes = False, json_: AsJson = False) -> None:
+    """Count the letters of a receipt again at the broker: where each of them is now.
+
+    Exit code 1 where one is in two places, or where it was although its commit was confirmed.
+    """
+    found = read_receipt(receipt)
+    with looking("dlq verify", broker, str(found.queue), yes=yes) as connection:
+        proof = proving.verify(connection, found)
+    _say(found, proof, json_)
+    if not proof.holds:
+        raise JMSError("this is not what the receipt says")
+
+
+@with_broker("dlq undo")
+def undo(receipt: ReceiptFile, *, broker: Broker, yes: Yes = False, json_: AsJson = False) -> None:
+    """Put back what a run has sent and nobody has received yet, or what a purge has kept."""
+    _work(receipt, "undo", proving.undo, broker, yes, json_)
+
+
+@with_broker("dlq resume")
+def resume(receipt: ReceiptFile, *, broker: Broker, yes: Yes = False, json_: AsJson = False) -> None:
+    """Go on with a run that was killed, with those of its letters that are still where they were."""
+    _work(receipt, "resume", proving.resume, broker, yes, json_)
+
+
+def _work(path: Path, name: str, work: Work, broker: Broker, yes: bool, json_: bool) -> None:
+    found = read_receipt(path)
+    with looking(f"dlq {name}", broker, str(found.queue), yes=yes) as connection:
+        writer = ReceiptWriter(path, batches=found.batches, keep="kept" in found.head["asked"])
+        try:
+            with Counting(name, None, not json_) as counting:
+                count = work(connection, found, writer, counting.show)
+        finally:
+            writer.close()
+    if not count:
+        raise NothingError(f"{path}: nothing is left to {name}")
+    print(as_json({"letters": count}) if json_ else f"{count} {'put back' if name == 'undo' else 'more'}")
+
+
+def _say(receipt: Receipt, proof: Proof, json_: bool) -> None:
+    counts = {name: getattr(proof, name) for name, _ in _SAID}
+    if json_:
+        print(as_json({"receipt": receipt.head, "letters": len(receipt.entries), "holds": proof.holds, **counts}))
+        return
+    said = receipt.head
+    to = "" if receipt.to is None else f" to {receipt.to}"
+    print(visible(f"{receipt.command} of {receipt.queue}{to}, by {said['who']} at {said['when']}, {said['broker']}"))
+    for name, text in _SAID:
+        if counts[name]:
+            print(f"{counts[name]:8} {text}")
+    if not any(counts.values()):
+        print("       0 letters have left")
