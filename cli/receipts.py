@@ -17,11 +17,11 @@ from redelivery.cli.parts.target import AsJson, NothingError
 from redelivery.model.errors import JMSError
 from redelivery.operate.letters import proving
 from redelivery.operate.letters.proving import Proof
-from redelivery.operate.letters.receipts import Receipt, ReceiptWriter, read_receipt
+from redelivery.operate.letters.receipts import ReceiptWriter, RunReceipt, read_receipt
 
 ReceiptFile = Annotated[Path, typer.Argument(metavar="RECEIPT", help="The file that a run has written.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-Work: TypeAlias = Callable[[Connection, Receipt, ReceiptWriter, Callable[[int], None]], int]
+Work: TypeAlias = Callable[[Connection, RunReceipt, ReceiptWriter, Callable[[int], None]], int]
 _SAID = (
     ("unread", "where they were sent to, not yet received"),
     ("gone", "received, expired or deleted since"),
@@ -75,7 +75,7 @@ def _work(path: Path, name: str, work: Work, broker: Broker, yes: bool, json_: b
     print(as_json({"letters": count}) if json_ else f"{count} {'put back' if name == 'undo' else 'more'}")
 
 
-def _say(receipt: Receipt, proof: Proof, json_: bool) -> None:
+def _say(receipt: RunReceipt, proof: Proof, json_: bool) -> None:
     counts = {name: getattr(proof, name) for name, _ in _SAID}
     if json_:
         print(as_json({"receipt": receipt.head, "letters": len(receipt.entries), "holds": proof.holds, **counts}))

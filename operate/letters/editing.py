@@ -1,6 +1,6 @@
 """Edits letters: each is shown as a JSON object, changed by a person or a program, and sent as what it has become.
 
-The object has what its sender wrote, and nothing that a broker or its failure has added. A text that is JSON is shown
+The object has what its sender wrote, and nothing that a broker or its failure has added. JSON is shown
 as such (``body_type`` is ``json``), and is written again with the spaces that it had.
 """
 
@@ -99,8 +99,8 @@ def difference(letter: Message, change: Change) -> Iterator[str]:
 def assigning(assignments: Iterable[str]) -> Change:
     """The change by ``name=value``, such as ``body.price=5``, ``body.items[0].sku=A7`` or ``properties.tenant=eu``.
 
-    A value is JSON, or else a text; a name with a full stop in it stands in double quotes. A property that is a text,
-    as all are over STOMP, stays one; a number keeps its type of AMQP.
+    A value is JSON, or else a string; a name with a full stop in it stands in double quotes. A property that is a
+    string, as all are over STOMP, stays one; a number keeps its type of AMQP.
 
     Raises:
         ConfigError: one is not written so.
@@ -184,7 +184,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _record(before: Mapping[str, Any], after: dict[str, Any], letter: Message) -> dict[str, Any]:
-    """What `from_record` reads. Raises ConfigError: a name is unknown, or missing."""
+    """Return what `from_record` reads. Raises ConfigError: a name is unknown, or missing."""
     unknown, missing = set(after) - set(EDITED), set(EDITED) - set(after)
     if unknown or missing:
         what = f"unknown: {', '.join(sorted(unknown))}" if unknown else f"missing: {', '.join(sorted(missing))}"
@@ -202,7 +202,7 @@ def _record(before: Mapping[str, Any], after: dict[str, Any], letter: Message) -
 
 
 def _style(text: object) -> dict[str, Any]:
-    """How a JSON text was written, as far as `json.dumps` can write so; else with one space."""
+    """Return the style in which JSON was written, as far as `json.dumps` can write so; else with one space."""
     if isinstance(text, str):
         value = json.loads(text) if text[:1] in ("{", "[") else None
         for style in _STYLES:

@@ -73,7 +73,7 @@ def plan(connection: Connection, selection: Selection, route: Route) -> MovePlan
     return found
 
 
-class Journal(Protocol):
+class BatchRecord(Protocol):
     """A record of what leaves: each batch is announced before its commit."""
 
     def before(self, letters: Sequence[tuple[Message, Leaving | None]]) -> None:
@@ -100,7 +100,7 @@ class Mover:
         *,
         rate: float | None = None,
         moved: Callable[[int], None] = lambda _: None,
-        receipt: Journal | None = None,
+        receipt: BatchRecord | None = None,
     ) -> None:
         self._connection = connection
         self._selection = selection.on(connection)

@@ -16,7 +16,7 @@ from redelivery.model.messages import Message
 from redelivery.model.values import to_epoch_ms
 from redelivery.operate.letters.editing import Edited
 from redelivery.operate.letters.moving import BATCH, MovePlan, Mover, plan
-from redelivery.operate.letters.receipts import Entry, Receipt, ReceiptWriter, content_of
+from redelivery.operate.letters.receipts import ReceiptEntry, ReceiptWriter, RunReceipt, content_of
 from redelivery.operate.letters.records import from_record
 from redelivery.operate.letters.routes import (
     MARKS,
@@ -37,7 +37,7 @@ _MARKED: Final = ("replay", "edit")  # commands whose letters carry the name of 
 
 @dataclass(slots=True)
 class Proof:
-    """What has become of a receipt's letters.
+    """The letters of a receipt, counted by where they are now.
 
     ``unread``: at their target. ``gone``: neither there nor where they were taken from: somebody has received them, or
     they have expired or were deleted. ``still``: where they were, as their batch was not committed. ``returned``:
@@ -56,7 +56,7 @@ class Proof:
     back: int = 0
     hidden: int = 0
     left: int = 0
-    taken: list[tuple[int, Entry]] = field(default_factory=list, repr=False)
+    taken: list[tuple[int, ReceiptEntry]] = field(default_factory=list, repr=False)
 
     @property
     def holds(self) -> bool:
@@ -64,7 +64,7 @@ class Proof:
         return not self.doubled and not self.returned
 
 
-def verify(connection: Connection, receipt: Receipt) -> Proof:
+def verify(connection: Connection, receipt: RunReceipt) -> Proof:
     """Count the letters of a receipt again, and take nothing.
 
     Raises:
@@ -101,7 +101,7 @@ def verify(connection: Connection, receipt: Receipt) -> Proof:
 
 
 def undo(
-    connection: Connection, receipt: Receipt, writer: ReceiptWriter, moved: Callable[[int], None] = lambda _: None
+    connection: Connection, receipt: RunReceipt, writer: ReceiptWriter, moved: Callable[[int], None] = lambda _: None
 ) -> int:
     """Put back what is still unread at its target, or what a purge has kept; how many letters that were.
 
@@ -128,7 +128,7 @@ def undo(
 
 
 def resume(
-    connection: Connection, receipt: Receipt, writer: ReceiptWriter, moved: Callable[[int], None] = lambda _: None
+    connection: Connection, receipt: RunReceipt, writer: ReceiptWriter, moved: Callable[[int], None] = lambda _: None
 ) -> int:
     """Go on with a run that was killed: with those of its letters that are still where they were; how many have left.
 
@@ -178,7 +178,7 @@ class _Place:
         return True
 
 
-def _target(connection: Connection, receipt: Receipt, to: Destination) -> _Place | None:
+def _target(connection: Connection, receipt: RunReceipt, to: Destination) -> _Place | None:
     """The letters of a run at their target; None: it cannot be looked into."""
     if not isinstance(to, Queue):
         return None
@@ -193,12 +193,12 @@ def _add(moved: Callable[[int], None], before: int, more: int) -> None:
     moved(before + more)
 
 
-def _left(receipt: Receipt, proof: Proof) -> list[str | None]:
+def _left(receipt: RunReceipt, proof: Proof) -> list[str | None]:
     taken = {entry.id for _, entry in proof.taken} | {each.id for each in receipt.entries if each.undone}
     return [each for each in receipt.planned if each not in taken]
 
 
-def _route(receipt: Receipt) -> Route:
+def _route(receipt: RunReceipt) -> Route:
     match receipt.command:
         case "replay":
             return back(receipt.to, receipt.run)
@@ -211,7 +211,7 @@ def _route(receipt: Receipt) -> Route:
     raise ConfigError(f"{receipt.path}: a run of {receipt.command} cannot be gone on with")
 
 
-def _as_edited(receipt: Receipt) -> Route:
+def _as_edited(receipt: RunReceipt) -> Route:
     def leave(letter: Message) -> Leaving | None:
         after = receipt.planned[letter.message_id]
         return Edited(lambda _: None if after is None else dict(after), receipt.to, receipt.run)(letter)
@@ -222,9 +222,9 @@ def _as_edited(receipt: Receipt) -> Route:
 class _Restoring:
     """The route back to the dead-letter queue, of letters of a receipt; the others stay."""
 
-    def __init__(self, receipt: Receipt, entries: Sequence[tuple[int, Entry]]) -> None:
+    def __init__(self, receipt: RunReceipt, entries: Sequence[tuple[int, ReceiptEntry]]) -> None:
         self._receipt = receipt
-        self._entries: dict[str, list[tuple[int, Entry]]] = {}
+        self._entries: dict[str, list[tuple[int, ReceiptEntry]]] = {}
         for each in reversed(entries):
             self._entries.setdefault(each[1].sent, []).append(each)
         self.taken: list[int] = []
@@ -262,7 +262,7 @@ class _Undoing:
 
 
 def _unpurge(
-    connection: Connection, receipt: Receipt, proof: Proof, writer: ReceiptWriter, moved: Callable[[int], None]
+    connection: Connection, receipt: RunReceipt, proof: Proof, writer: ReceiptWriter, moved: Callable[[int], None]
 ) -> int:
     entries = [each for each in proof.taken if each[1].letter is not None]
     if proof.taken and not entries:

@@ -32,7 +32,7 @@ _HASHED: Final = ("body_type", "body", "raw_body", "correlation_id", "type")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReceiptEntry:
     """One letter of a receipt.
 
     ``id``: that it had; None: none. ``content``: a hash of what its sender wrote, and ``sent`` of what was sent for it.
@@ -50,7 +50,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Receipt:
+class RunReceipt:
     """A receipt as it was read.
 
     ``run``: the name of the run. ``command``: ``replay``, ``move``, ``edit`` or ``purge``. ``queue``: from which the
@@ -62,7 +62,7 @@ class Receipt:
     path: Path
     head: Mapping[str, Any]
     planned: dict[str | None, Mapping[str, Any] | None] = field(default_factory=dict)
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ReceiptEntry] = field(default_factory=list)
     batches: int = 0
     ended: bool = False
 
@@ -190,7 +190,7 @@ class ReceiptWriter:
         return {**found, "letter": record} if self._keep else found
 
 
-def read_receipt(path: Path) -> Receipt:
+def read_receipt(path: Path) -> RunReceipt:
     """Read a receipt; a last line that a kill has cut short is left out.
 
     Raises:
@@ -201,7 +201,7 @@ def read_receipt(path: Path) -> Receipt:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(str(error)) from error
     del lines[-1]  # what follows the last end of a line is nothing, or cut short
-    found: Receipt | None = None
+    found: RunReceipt | None = None
     batches: dict[int, range] = {}
     for number, text in enumerate(lines, 1):
         try:
@@ -231,15 +231,15 @@ def _content(record: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _head(path: Path, line: Mapping[str, Any]) -> Receipt:
+def _head(path: Path, line: Mapping[str, Any]) -> RunReceipt:
     if line["receipt"] != FORMAT:
         raise ConfigError(f"{path}: it is a receipt of version {line['receipt']}, and this redelivery reads {FORMAT}")
     for name in ("run", "command", "queue", "to", "broker", "at"):
         line[name]
-    return Receipt(path, line)
+    return RunReceipt(path, line)
 
 
-def _add(receipt: Receipt, batches: dict[int, range], line: Mapping[str, Any]) -> None:
+def _add(receipt: RunReceipt, batches: dict[int, range], line: Mapping[str, Any]) -> None:
     entries = receipt.entries
     if "planned" in line:
         receipt.planned[line["planned"]] = line.get("edited")
@@ -260,14 +260,14 @@ def _add(receipt: Receipt, batches: dict[int, range], line: Mapping[str, Any]) -
         raise KeyError(*line)
 
 
-def _mark(entries: list[Entry], numbers: Iterable[int], **changed: Any) -> None:
+def _mark(entries: list[ReceiptEntry], numbers: Iterable[int], **changed: Any) -> None:
     for each in numbers:
         entries[each] = replace(entries[each], **changed)
 
 
-def _read_entry(line: Mapping[str, Any]) -> Entry:
+def _read_entry(line: Mapping[str, Any]) -> ReceiptEntry:
     to = line.get("to")
-    return Entry(
+    return ReceiptEntry(
         line["id"],
         line["content"],
         line.get("sent", line["content"]),

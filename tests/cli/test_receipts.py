@@ -173,7 +173,7 @@ def test_each_kill_is_gone_on_with_and_loses_and_doubles_nothing(
 
 
 @embedded
-def test_what_is_in_two_places_is_told(url: str, letters: str, receipts: Path) -> None:
+def test_what_is_in_two_places_fails_the_proof(url: str, letters: str, receipts: Path) -> None:
     fill(url, letters, 2)
     run(url, "dlq", "replay", letters, "--yes")
     file = Path(receipt(receipts))
