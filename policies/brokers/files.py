@@ -31,7 +31,7 @@ def read_file(
         return read_url(str(path), strict=strict)
     if not fspath(path):
         raise ConfigError("the path of the configuration file is empty: pass a file, or a client's URL")
-    first, *others = _layers(fspath(path))
+    (first, *others), part = _layers(fspath(path))
     return read_content(
         _content(Path(first), first),
         first,
@@ -40,13 +40,29 @@ def read_file(
         strict=strict,
         load=Includes(Path(first).absolute().parent, properties),
         overrides=[(each, _content(Path(each), each)) for each in others],
+        part=part,
     )
 
 
-def _layers(path: str) -> list[str]:
-    """Split ``broker.xml,broker.properties``, as Artemis' own option does, unless that is the name of one file."""
+def _layers(path: str) -> tuple[list[str], str | None]:
+    """Split ``broker.xml,broker.properties``, as Artemis' own option does, and ``brokers.yaml#name``.
+
+    What is the name of one file stays whole.
+    """
+    if _is_file(path):
+        return [path], None
+    before, mark, part = path.rpartition("#")
+    if mark and _is_file(before):
+        return [before], part
     names = path.split(",")
-    return names if len(names) > 1 and all(names) and not Path(path).exists() else [path]
+    return (names if len(names) > 1 and all(names) else [path]), None
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # too long a name, or a NUL in it
+        return False
 
 
 class Includes:

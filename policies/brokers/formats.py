@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
@@ -35,6 +36,9 @@ from redelivery.policies.brokers.rabbitmq import conversion as rabbitmq
 from redelivery.policies.brokers.rabbitmq.reader import is_rabbitmq, read_rabbitmq
 from redelivery.policies.brokers.rabbitmq.writer import write_rabbitmq
 from redelivery.policies.brokers.rules import Rules
+from redelivery.policies.brokers.wildfly.conversion import to_wildfly
+from redelivery.policies.brokers.wildfly.reader import is_wildfly, read_wildfly
+from redelivery.policies.brokers.wildfly.writer import write_wildfly
 from redelivery.policies.files.json_tree import decoded, parse_json
 from redelivery.policies.files.places import ConfigFileError, Place, problem_at
 from redelivery.policies.files.properties import parse_properties
@@ -70,7 +74,9 @@ class Format(Generic[R]):
     it is in this format; it is asked in the order of `FORMATS`, and raises ConfigFileError where it is nobody's.
     ``read``: makes rules of the root, and reports what is wrong. ``write``: makes the text. ``convert_to``: makes rules
     of another format's, and adds what is lost. ``unsaid``: adds what the conversion of its rules to another format, or
-    to ``python``, leaves out. ``with_others``: the root with the other files that the broker reads along.
+    to ``python``, leaves out. ``with_others``: the root with the other files that the broker reads along. ``also``:
+    another syntax of the same. ``upon``: puts what a root says upon the rules of another file. ``expects``: what its
+    files have, for the error of one that does not.
     """
 
     syntax: Syntax
@@ -82,11 +88,28 @@ class Format(Generic[R]):
     with_others: Callable[[Element, str, Load | None], Element] = _alone
     also: Syntax | None = None
     upon: Callable[[Any, Any, ReadingReport], R] | None = None
+    expects: str = ""
 
 
 FORMATS: Final[Mapping[str, Format[Any]]] = {
-    "activemq": Format("xml", is_activemq, read_activemq, write_activemq, classic.to_activemq, classic.say_unsaid),
-    "artemis": Format("xml", is_artemis, read_artemis, write_artemis, artemis.to_artemis, artemis.say_unsaid),
+    "activemq": Format(
+        "xml",
+        is_activemq,
+        read_activemq,
+        write_activemq,
+        classic.to_activemq,
+        classic.say_unsaid,
+        expects="ActiveMQ's <broker>, alone or in Spring's <beans>",
+    ),
+    "artemis": Format(
+        "xml",
+        is_artemis,
+        read_artemis,
+        write_artemis,
+        artemis.to_artemis,
+        artemis.say_unsaid,
+        expects="Artemis' <configuration> or <core> of urn:activemq",
+    ),
     "artemis_properties": Format(
         "properties",
         is_artemis_properties,
@@ -96,11 +119,54 @@ FORMATS: Final[Mapping[str, Format[Any]]] = {
         artemis.say_unsaid,
         also="json",
         upon=apply_properties,
+        expects="properties such as addressSettings.#.redeliveryDelay, or the same in JSON",
     ),
-    "hornetq": Format("xml", is_hornetq, read_hornetq, write_artemis, artemis.to_hornetq, artemis.say_unsaid),
-    "qpid": Format("xml", is_qpid, read_qpid, write_qpid, qpid.to_qpid, qpid.say_unsaid, with_hosts),
-    "broker_j": Format("json", is_broker_j, read_broker_j, write_broker_j, broker_j.to_broker_j, broker_j.say_unsaid),
-    "rabbitmq": Format("json", is_rabbitmq, read_rabbitmq, write_rabbitmq, rabbitmq.to_rabbitmq, rabbitmq.say_unsaid),
+    "hornetq": Format(
+        "xml",
+        is_hornetq,
+        read_hornetq,
+        write_artemis,
+        artemis.to_hornetq,
+        artemis.say_unsaid,
+        expects="HornetQ's <configuration> of urn:hornetq",
+    ),
+    "wildfly": Format(
+        "xml",
+        is_wildfly,
+        read_wildfly,
+        write_wildfly,
+        to_wildfly,
+        artemis.say_unsaid,
+        expects="WildFly's <server> or <domain> of urn:jboss:domain with a messaging subsystem",
+    ),
+    "qpid": Format(
+        "xml",
+        is_qpid,
+        read_qpid,
+        write_qpid,
+        qpid.to_qpid,
+        qpid.say_unsaid,
+        with_hosts,
+        expects="the <broker> or <virtualhosts> of Qpid's old Java broker",
+    ),
+    "broker_j": Format(
+        "json",
+        is_broker_j,
+        read_broker_j,
+        write_broker_j,
+        broker_j.to_broker_j,
+        broker_j.say_unsaid,
+        expects="Broker-J's JSON with modelVersion",
+    ),
+    "rabbitmq": Format(
+        "json",
+        is_rabbitmq,
+        read_rabbitmq,
+        write_rabbitmq,
+        rabbitmq.to_rabbitmq,
+        rabbitmq.say_unsaid,
+        expects="RabbitMQ's definitions: JSON with policies, queues or vhosts, or a list of policies",
+    ),
     URL: Format("url", _never, read_client_url, write_client_url, client_url.to_client_url, client_url.say_unsaid),
 }
 """The formats that `redelivery.policies.read` understands, by name."""
@@ -115,6 +181,7 @@ def read_content(
     strict: bool = True,
     load: Load | None = None,
     overrides: Iterable[tuple[str, bytes]] = (),
+    part: str | None = None,
 ) -> BrokerPolicies:
     """Read the rules in the content of a file.
 
@@ -126,14 +193,17 @@ def read_content(
         strict: raise an error for what was not understood; False keeps it in ``problems`` and leaves it out.
         load: gives the content of files that it includes; None: includes are refused.
         overrides: the names and contents of files that the broker applies after it, in their order.
+        part: the name of one of several brokers, connection factories or profiles in it.
 
     Raises:
         ConfigError: it is not a configuration of a broker known here, or (with ``strict``) something that concerns
             redelivery or dead letters was not understood; the text has file, line and column of each.
     """
     found, root = _parsed(content, name, format, load)
-    report = ReadingReport(properties)
+    report = ReadingReport(properties, part)
     rules = FORMATS[found].read(FORMATS[found].with_others(root, name, load), report)
+    if part is not None and not report.chose:
+        raise problem_at(Place(name), f"it has no parts with names, of which one could be {part!r}")
     for other, more in overrides:
         kind, root = _parsed(more, other, None, load)
         upon = FORMATS[kind].upon
@@ -144,14 +214,14 @@ def read_content(
 
 
 def _parsed(content: bytes, name: str, format: str | None, load: Load | None) -> tuple[str, Any]:
-    """Return the format of a file, and its root."""
+    """Return the format of a file, and its root; where a format is given, the file must be of it."""
     if len(content) > LARGEST:
         raise problem_at(Place(name), f"it has {len(content)} bytes; {LARGEST} are read at most")
     if format is not None and format not in FORMATS:
         raise ConfigError(f"format={format!r}: use one of {', '.join(FORMATS)}")
-    syntax = _syntax_of(content, name, FORMATS[format] if format else None)
-    if syntax == "url":
+    if format == URL:
         raise ConfigError(f"format={format!r}: that is not a file; pass the URL itself")
+    syntax = _syntax_of(content, name, None if format is None else FORMATS[format].syntax)
     root: Any
     match syntax:
         case "json":
@@ -160,21 +230,48 @@ def _parsed(content: bytes, name: str, format: str | None, load: Load | None) ->
             root = parse_properties(content, name)
         case _:
             root = parse(content, name, load)
-    return format or _recognized(root, name, syntax), root
+    if format is None:
+        return _recognized(root, name, syntax), root
+    if syntax not in (FORMATS[format].syntax, FORMATS[format].also) or not _is_of(format, root, name):
+        raise problem_at(getattr(root, "place", Place(name)), _foreign(format, root, name, syntax))
+    return format, root
 
 
-def _syntax_of(content: bytes, name: str, format: Format[Any] | None) -> Syntax:
-    """Say what a file is written in, by its first character or its name, among what its format can have."""
+def _syntax_of(content: bytes, name: str, usual: Syntax | None) -> Syntax:
+    """Say what a file is written in, by its first character or its name, or what is usual."""
     first = _first(content)
-    by_content = _SYNTAXES.get(first)
-    if format is not None:
-        return format.syntax if format.also is None or format.also != by_content else format.also
-    if by_content is not None:
-        return by_content
+    if first in _SYNTAXES:
+        return _SYNTAXES[first]
     if name.lower().endswith(".properties") or _KEY.search(content):
         return "properties"
+    if usual is not None:
+        return usual
     what = f"neither XML nor JSON: it begins with {first!r}, and has no properties" if first else "the file is empty"
     raise problem_at(Place(name), what)
+
+
+def _is_of(format: str, root: Any, name: str) -> bool:
+    """Say whether a root is of a format, where its own words do not say that it is of another one."""
+    for file in (name, f"{format}.xml"):  # of what says nothing, the name may
+        with suppress(ConfigFileError):
+            if FORMATS[format].recognizes(root, file):
+                return True
+    return False
+
+
+def _foreign(format: str, root: Any, name: str, syntax: Syntax) -> str:
+    """Say what was expected of a file of that format, and what it looks like."""
+    others = [each for each, one in FORMATS.items() if syntax in (one.syntax, one.also) and _is_of(each, root, name)]
+    looks = (
+        f"which looks like format={others[0]!r}"
+        if others
+        else f"which is of no format known here ({', '.join(FORMATS)})"
+    )
+    if isinstance(root, Element):
+        found = f"<{root.name}>{f' of {root.namespace}' if root.namespace else ''}"
+    else:
+        found = {"json": "JSON with other names", "properties": "other properties"}.get(syntax, syntax)
+    return f"format={format!r} is {FORMATS[format].expects or 'something else'}; this is {found}, {looks}"
 
 
 def read_url(url: str, *, strict: bool = True) -> BrokerPolicies:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -15,6 +15,8 @@ from redelivery.policies.kinds import Names
 T = TypeVar("T")
 
 _PLACEHOLDER: Final = re.compile(r"\$\{([^${}:]*)(?::([^${}]*))?\}")
+_NESTED: Final = 10  # placeholders within each other
+_LARGEST: Final = 100_000  # characters of a text with placeholders
 _LONGEST: Final = 200  # characters of a value that an error shows
 NO_PROPERTIES: Final[Mapping[str, str]] = {}
 ANY: Final = re.compile("")
@@ -34,12 +36,24 @@ class ReadingReport:
 
     ``properties``: the values of placeholders such as ``${activemq.retries}`` that the caller gives; no others are
     looked up anywhere. ``${name:default}`` has its default without one.
+    ``part``: which one of several brokers, clients or profiles of the file is meant; None where nothing was said.
     """
 
-    def __init__(self, properties: Mapping[str, str] = NO_PROPERTIES) -> None:
+    def __init__(self, properties: Mapping[str, str] = NO_PROPERTIES, part: str | None = None) -> None:
         self.problems: list[Problem] = []
         self.unread: list[Unread] = []
+        self.part = part
+        self.chose = False
         self._properties = properties
+
+    def another(self) -> ReadingReport:
+        """Return an empty one for a part of the file; `join` takes what is in it."""
+        return ReadingReport(self._properties, self.part)
+
+    def join(self, other: ReadingReport) -> None:
+        """Take what another one has collected."""
+        self.problems += other.problems
+        self.unread += other.unread
 
     def problem(self, text: str, place: Place) -> None:
         """Note that something is wrong there."""
@@ -50,6 +64,24 @@ class ReadingReport:
     def skip(self, name: str, place: Place) -> None:
         """Note a section that says nothing about redelivery or dead letters."""
         self.unread.append(Unread(name, place))
+
+    def chosen(self, found: Sequence[tuple[str, T, Place]], what: str) -> T | None:
+        """Return one of several: the only one, or that of the name `part`; else None, which is a problem.
+
+        Args:
+            found: name, value and place of each.
+            what: the word for several of them.
+        """
+        self.chose = True
+        wanted = [value for name, value, _ in found if self.part in (None, name)]
+        if len(wanted) == 1:
+            return wanted[0]
+        if found:
+            names = ", ".join(f"{name} ({place.line}:{place.column})" for name, _, place in found)
+            one = f"there is no {self.part!r}" if self.part else f"{len(found)} {what}"
+            end = "" if self.part else f"; name one: {found[0][2].file}#{found[0][0]}"
+            self.problem(f"{one}: {names}{end}", found[0][2])
+        return None
 
     def read(self, reader: Callable[[str, str], T], name: str, text: str, place: Place) -> T | None:
         """Return the value of a setting; None where it is not one, which is a problem then."""
@@ -67,8 +99,8 @@ class ReadingReport:
             self.problem(str(error), place)
             return None
 
-    def resolved(self, text: str) -> str:
-        """Return the str with its placeholders replaced.
+    def resolved(self, text: str, *, unknown: bool = False) -> str:
+        """Return the str with its placeholders replaced; with ``unknown`` those without a value stay.
 
         Raises:
             ConfigError: one has no value.
@@ -76,13 +108,22 @@ class ReadingReport:
 
         def value(found: re.Match[str]) -> str:
             name, default = found[1], found[2]
-            if name in self._properties:
-                return self._properties[name]
+            for each in (name, *name.split(",")):  # JBoss tries each of several names
+                if each in self._properties:
+                    return self._properties[each]
             if default is not None:
                 return default
+            if unknown:
+                return found[0]
             raise ConfigError(f"the placeholder ${{{name}}} has no value: pass properties={{{name!r}: …}}")
 
-        return _PLACEHOLDER.sub(value, text)
+        for _ in range(_NESTED):  # the innermost first, as a default can have one: ${a:${b:5}}
+            before, text = text, _PLACEHOLDER.sub(value, text)
+            if text == before and (unknown or not _PLACEHOLDER.search(text)):
+                return text
+            if text == before or len(text) > _LARGEST:
+                break
+        raise ConfigError(f"placeholders of {before[:_LONGEST]!r} have values with placeholders, without an end")
 
     def settings(
         self,

@@ -32,6 +32,10 @@ class Node:
         self._element.append(child._element)
         return child
 
+    def set(self, name: str, value: str) -> None:
+        """Give it one more attribute. Raises ConfigError as `add`."""
+        self._element.set(name, checked_text(value))
+
     def __len__(self) -> int:
         return len(self._element)
 

@@ -46,6 +46,14 @@ ARTEMIS = address_settings(
     }
 )
 PROPERTIES = convert(read(ARTEMIS), "artemis_properties").text
+WILDFLY = """
+<server xmlns="urn:jboss:domain:19.0"><profile>
+<subsystem xmlns="urn:jboss:domain:messaging-activemq:13.0"><server name="default">
+  <address-setting name="#" dead-letter-address="jms.queue.DLQ" redelivery-delay="1000" max-delivery-attempts="3"/>
+  <address-setting name="jms.queue.orders" dead-letter-address="jms.queue.D" redelivery-delay="2000"
+    redelivery-multiplier="2.0" max-redelivery-delay="5000" max-delivery-attempts="5"/>
+  <jms-queue name="D" entries="java:/D"/><jms-queue name="DLQ" entries="java:/DLQ"/>
+</server></subsystem></profile></server>"""
 CLASSIC = """
 <destinationPolicy><policyMap>
   <policyEntries><policyEntry queue="orders"><deadLetterStrategy>
@@ -91,6 +99,7 @@ SOURCES: dict[str, tuple[BrokerPolicies, Meant, Meant]] = {
     "artemis": (read(ARTEMIS), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
     "artemis_properties": (read(PROPERTIES), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
     "hornetq": (read(HORNETQ), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
+    "wildfly": (read(WILDFLY), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
     "activemq": (classic(CLASSIC), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
     "qpid": (read(QPID), Meant(5, (0.0,) * 4, "orders_DLQ"), Meant(3, (0.0,) * 2, f"{OTHER}_DLQ")),
     "broker_j": (read(BROKER_J), Meant(5, (0.0,) * 4, "D"), Meant(3, (0.0,) * 2, "DLQ")),
@@ -111,7 +120,7 @@ def as_meant(to: str, source: str, destination: str) -> Meant:
             return Meant(meant.deliveries, at_once, _one_for_all(source, destination, meant))
         case "activemq":
             return meant._replace(delays=tuple(max(each, 1.0) for each in meant.delays))
-        case "artemis" | "artemis_properties" | "hornetq":
+        case "artemis" | "artemis_properties" | "hornetq" | "wildfly":
             first = meant.delays if source != "uri" else (meant.delays[0],) * len(meant.delays)
             return Meant(meant.deliveries, first, _created(source, destination, meant, to))
         case "python":
@@ -127,7 +136,7 @@ def _one_for_all(source: str, destination: str, meant: Meant) -> str | None:
 
 def _created(source: str, destination: str, meant: Meant, to: str) -> str | None:
     """Queues of their own are created by Artemis; in HornetQ they are one, and addresses have their prefix."""
-    if to == "hornetq":
+    if to in ("hornetq", "wildfly"):
         return f"jms.queue.{_one_for_all(source, destination, meant)}"
     return f"{SHARED}::{meant.dead}" if source == "qpid" and destination == OTHER else meant.dead
 

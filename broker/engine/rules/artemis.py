@@ -66,7 +66,7 @@ class ArtemisBroker:
 
     def queue_of(self, name: str, queues: Collection[str]) -> str:
         """A queue is found by its own name too, with whatever address: ``DLQ.orders`` is ``DLA::DLQ.orders``."""
-        if name in queues or _QUALIFIED in name or self._rules.dialect == "hornetq":
+        if name in queues or _QUALIFIED in name or self._rules.jms_names:
             return name
         made = (each for each in self._made if each.endswith(_QUALIFIED + name))
         return next(made, name)
@@ -127,8 +127,8 @@ class ArtemisBroker:
         return found
 
     def _queue_of(self, name: str) -> str:
-        """``DLQ.orders`` of ``DLA::DLQ.orders``; in HornetQ an address and its queue have one name."""
-        return self._rules.address_of(Queue(name)) if self._rules.dialect == "hornetq" else name.rpartition("::")[2]
+        """``DLQ.orders`` of ``DLA::DLQ.orders``; with JMS' names an address and its queue have one name."""
+        return self._rules.address_of(Queue(name)) if self._rules.jms_names else name.rpartition("::")[2]
 
     def _queues_of(
         self, address: str, settings: AddressSettings, letter: StoredMessage, failure: Failure
@@ -152,7 +152,7 @@ class ArtemisBroker:
             yield place
 
     def _place(self, address: str) -> Destination:
-        if self._rules.dialect == "hornetq":
+        if self._rules.jms_names:
             for prefix, kind in (("jms.queue.", Queue), ("jms.topic.", Topic)):
                 if address.startswith(prefix):
                     return kind(address.removeprefix(prefix))

@@ -21,17 +21,17 @@ _CREATED: Final = ("auto-create-expiry-resources", "expiry-queue-prefix", "expir
 
 def to_artemis(policies: BrokerPolicies, losses: Losses) -> ArtemisRules:
     """Make address settings for each pattern."""
-    if isinstance(policies.rules, ArtemisRules) and policies.rules.dialect == "artemis":
+    if isinstance(policies.rules, ArtemisRules) and not policies.rules.jms_names:
         return policies.rules
     if isinstance(policies.rules, ArtemisRules):
         return artemis_of(policies.rules, losses)
     return ArtemisRules(entries=tuple(_entries(patterns(policies), losses, "")))
 
 
-def to_hornetq(policies: BrokerPolicies, losses: Losses) -> ArtemisRules:
-    """Make the same with HornetQ's names of addresses, and without collision avoidance."""
+def to_hornetq(policies: BrokerPolicies, losses: Losses, broker: str = "HornetQ") -> ArtemisRules:
+    """Make the same with HornetQ's names of addresses, as ``broker`` has them too, and without collision avoidance."""
     if isinstance(policies.rules, ArtemisRules):
-        return hornetq_of(policies.rules, losses)
+        return hornetq_of(policies.rules, losses, broker)
     return ArtemisRules("hornetq", tuple(_entries(patterns(policies), losses, "jms.")))
 
 
@@ -135,7 +135,7 @@ def _expiry(pattern: Pattern, values: dict[str, Any], losses: Losses, prefix: st
 
 def say_unsaid(rules: ArtemisRules, to: str, losses: Losses) -> None:
     """Say what concerns the journal, default times to live, and messages without a queue."""
-    if to in ("artemis", "artemis_properties", "hornetq"):  # `related` says it
+    if to in ("artemis", "artemis_properties", "hornetq", "wildfly"):  # `related` says it
         return
     if rules.persist_delivery_count_before_delivery:
         losses.add("persist-delivery-count-before-delivery = true is lost")

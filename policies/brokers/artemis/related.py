@@ -13,23 +13,27 @@ _ADDRESSES: Final = ("dead_letter_address", "expiry_address")
 _ALL: Final = "#"
 
 
-def hornetq_of(rules: ArtemisRules, losses: Losses) -> ArtemisRules:
-    """Make the same of HornetQ: an address is a queue and a topic, and what HornetQ does not have is lost."""
+def hornetq_of(rules: ArtemisRules, losses: Losses, broker: str = "HornetQ") -> ArtemisRules:
+    """Make the same of HornetQ, or of WildFly: an address is a queue and a topic, and what it does not have is lost."""
     entries: dict[str, AddressEntry] = {}
     for entry, match in _matches(rules, losses):
         values: dict[str, Any] = {}
         for name, text in sorted(written(entry.settings).items()):
             field, _ = NAMES[name]
             if name in SINCE_ARTEMIS:
-                losses.add(f"{match}: HornetQ has no {name} (here {text})")
+                losses.add(f"{match}: {broker} has no {name} (here {text})")
+            elif field in _ADDRESSES and not rules.jms_names:
+                values[field] = _prefixed(text)
             else:
-                values[field] = _prefixed(text) if field in _ADDRESSES else getattr(entry.settings, field)
-        both = [match] if match == _ALL else [_prefixed(match, JMS_QUEUE), _prefixed(match, JMS_TOPIC)]
+                values[field] = getattr(entry.settings, field)
+        both = (
+            [match] if match == _ALL or rules.jms_names else [_prefixed(match, JMS_QUEUE), _prefixed(match, JMS_TOPIC)]
+        )
         entries |= {each: AddressEntry(each, AddressSettings(**values)) for each in both}
     if rules.max_redelivery_records is not None:
-        losses.add(f"HornetQ has no max-redelivery-records (here {rules.max_redelivery_records})")
-    queues = []
-    for queue in rules.queues:
+        losses.add(f"{broker} has no max-redelivery-records (here {rules.max_redelivery_records})")
+    queues = [*rules.queues] if rules.jms_names else []
+    for queue in rules.queues if not rules.jms_names else ():
         kind = JMS_TOPIC if queue.routing == "multicast" else JMS_QUEUE
         name = _prefixed(queue.name) if queue.name == queue.address and kind == JMS_QUEUE else queue.name
         queues.append(BoundQueue(_prefixed(queue.address, kind), name, "anycast", queue.filter))
@@ -59,7 +63,7 @@ def artemis_of(rules: ArtemisRules, losses: Losses) -> ArtemisRules:
         BoundQueue(
             _short(each.address),
             _short(each.name),
-            "multicast" if each.address.startswith(JMS_TOPIC) else "anycast",
+            "multicast" if each.address.startswith(JMS_TOPIC) else each.routing,
             each.filter,
         )
         for each in rules.queues

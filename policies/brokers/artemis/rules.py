@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.policies.brokers.artemis.client import client_policy
 from redelivery.policies.brokers.artemis.names import NAMES, written
 from redelivery.policies.brokers.rules import (
     DestinationRules,
@@ -26,7 +27,6 @@ from redelivery.policies.destinations.patterns import ONE, REST, covers, words_o
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.policies.files.places import NOWHERE, Place, Places, Setting
-from redelivery.policies.redelivery import NO_LIMIT, RedeliveryPolicy
 
 Routing: TypeAlias = Literal["anycast", "multicast"]
 
@@ -112,6 +112,11 @@ class ArtemisRules(Rules):
         return "HornetQ" if self.dialect == "hornetq" else "Artemis"
 
     @property
+    def jms_names(self) -> bool:
+        """True where the address of a queue or topic has ``jms.queue.`` or ``jms.topic.`` before its name."""
+        return self.dialect == "hornetq"
+
+    @property
     def counting(self) -> tuple[AddressEntry, ...]:
         """Return one entry for each match: the first in Artemis, which ignores the others, the last in HornetQ."""
         found: dict[str, AddressEntry] = {}
@@ -125,7 +130,7 @@ class ArtemisRules(Rules):
 
         In Artemis a queue can be named with its address: that of ``DLA::DLQ.orders`` is ``DLA``.
         """
-        if self.dialect != "hornetq":
+        if not self.jms_names:
             return destination.name.partition(_QUALIFIED)[0]
         if destination.name.startswith(tuple(_JMS)):
             return destination.name
@@ -168,7 +173,7 @@ class ArtemisRules(Rules):
         kinds = {ONE: self.wildcards.single_word, REST: self.wildcards.any_words}
         if key == REST:
             every = self.wildcards.any_words
-            return "jms" + self.wildcards.delimiter + every if self.dialect == "hornetq" else every
+            return "jms" + self.wildcards.delimiter + every if self.jms_names else every
         kind = Topic if key.startswith("topic://") else Queue
         words = self.address_of(kind(key.partition("://")[2] or key)).split(".")
         return self.wildcards.delimiter.join(kinds.get(word, word) for word in words)
@@ -224,7 +229,7 @@ class ArtemisRules(Rules):
         to: bool | str = settings.expiry_address or False
         if to and to == settings.dead_letter_address and not settings.auto_create_dead_letter_resources:
             to = True
-        if isinstance(to, str) and self.dialect == "hornetq":
+        if isinstance(to, str) and self.jms_names:
             to = to.removeprefix(JMS_QUEUE)
         least, most = settings.min_expiry_delay, settings.max_expiry_delay
         return Lifetime(to, least if least >= 0 else None, most if most >= 0 else None)
@@ -257,9 +262,9 @@ class ArtemisRules(Rules):
         """A match as a key of our maps: HornetQ's addresses become queues and topics."""
         text = ".".join(self.wildcards.words(match))
         for prefix, scheme in _JMS.items():
-            if self.dialect == "hornetq" and text.startswith(prefix):
+            if self.jms_names and text.startswith(prefix):
                 return f"{scheme}://{text.removeprefix(prefix)}"
-        return REST if self.dialect == "hornetq" and text == "jms.>" else text
+        return REST if self.jms_names and text == "jms.>" else text
 
     def _destination(self, queue: BoundQueue) -> str:
         kind = Topic if queue.routing == "multicast" else Queue
@@ -282,7 +287,7 @@ class ArtemisRules(Rules):
                 topic_suffix=suffix,
                 process_non_persistent=True,
             )
-        if target is not None and self.dialect == "hornetq":
+        if target is not None and self.jms_names:
             target = target.removeprefix(JMS_QUEUE).removeprefix(JMS_TOPIC)
         return strategy_to(target)
 
@@ -328,22 +333,3 @@ class ArtemisRules(Rules):
 def _queue_of(target: str | None, named: str | None) -> str | None:
     """Return a queue of an address, as it is addressed: that of the address' own name, or the one that is named."""
     return target if target is None or named is None else f"{target}{_QUALIFIED}{named}"
-
-
-def client_policy(settings: AddressSettings) -> RedeliveryPolicy:
-    """Return the policy of a client that waits and gives up as these settings say."""
-    attempts = settings.max_delivery_attempts
-    multiplier = settings.redelivery_delay_multiplier
-    factor = settings.redelivery_collision_avoidance_factor
-    return RedeliveryPolicy(
-        maximum_redeliveries=attempts - 1 if attempts > 0 else NO_LIMIT,
-        initial_redelivery_delay=min(settings.redelivery_delay, settings.longest_delay),
-        redelivery_delay=min(settings.redelivery_delay, settings.longest_delay),
-        use_exponential_back_off=multiplier > 1,
-        back_off_multiplier=multiplier if multiplier > 1 else 5.0,
-        maximum_redelivery_delay=settings.longest_delay if multiplier > 1 else None,
-        use_collision_avoidance=factor > 0,
-        collision_avoidance_percent=round(factor * 100) if factor > 0 else 15,
-        pre_dispatch_check=None,
-        pre_dispatch_check_set=False,
-    )

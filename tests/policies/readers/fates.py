@@ -34,6 +34,13 @@ HORNETQ: Final = """
     <dead-letter-address>jms.queue.NEW</dead-letter-address></address-setting>
   <address-setting match="jms.topic.orders"><expiry-address>jms.queue.DLQ</expiry-address></address-setting>
 </address-settings></configuration>"""
+WILDFLY: Final = """
+<server xmlns="urn:jboss:domain:19.0"><profile><subsystem xmlns="urn:jboss:domain:messaging-activemq:16.0"><server>
+  <address-setting name="#" dead-letter-address="jms.queue.DLQ"/>
+  <address-setting name="jms.queue.orders.*" expiry-address="jms.queue.EXP" max-delivery-attempts="-1"/>
+  <address-setting name="jms.queue.*.new" max-delivery-attempts="3" dead-letter-address="jms.queue.NEW"/>
+  <address-setting name="jms.topic.orders" expiry-address="jms.queue.DLQ"/>
+</server></subsystem></profile></server>"""
 QPID: Final = """
 <broker><maximumDeliveryCount>{}</maximumDeliveryCount><deadLetterQueues>{}</deadLetterQueues><virtualhosts>
   <virtualhost><name>h</name><h><queues><queue><name>orders</name><orders>
@@ -97,6 +104,7 @@ FILES: Final[dict[str, BrokerPolicies]] = {
         }
     ),
     "hornetq": read(HORNETQ),
+    "wildfly": read(WILDFLY),
     "activemq: nothing": classic(""),
     "activemq: strategies": classic(policy_entries(STRATEGIES)),
     "activemq: redelivered, then removed": classic(policy_entries(STRATEGIES) + PLUGIN.format("true")),

@@ -20,6 +20,7 @@ from tests.policies.readers.test_artemis_file import SETTINGS
 from tests.policies.readers.test_artemis_properties import PROPERTIES, PROPERTIES_JSON
 from tests.policies.readers.test_json_files import BROKER, HOST, POLICY, QUORUM
 from tests.policies.readers.test_qpid_files import CONFIG, HOSTS
+from tests.policies.readers.test_wildfly_file import JBOSS, WHOLE
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
@@ -40,6 +41,8 @@ FILES = {
     "artemis properties": PROPERTIES,
     "artemis JSON": PROPERTIES_JSON,
     "hornetq": ARTEMIS.format(SETTINGS).replace("urn:activemq", "urn:hornetq"),
+    "wildfly": WHOLE,
+    "wildfly HornetQ": JBOSS,
     "activemq": CLASSIC.format(policy_entries(INDIVIDUAL) + PLUGINS),
     "qpid": CONFIG.replace("<virtualhosts>${conf}/virtualhosts.xml</virtualhosts>", HOSTS),
     "broker_j": json.dumps(BROKER),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -35,6 +35,7 @@ from redelivery.policies.brokers.rabbitmq.values import (
     RabbitPolicy,
     RabbitQueue,
 )
+from redelivery.policies.brokers.wildfly.rules import WildFlyRules
 from redelivery.policies.dead_letters import (
     DiscardingDeadLetterStrategy,
     IndividualDeadLetterStrategy,
@@ -124,6 +125,15 @@ HORNETQ = st.builds(
     entries=_entries(_HORNETQ),
     queues=_QUEUES.map(lambda queues: tuple(each for each in queues if each.routing == "anycast")),
     persist_delivery_count_before_delivery=FLAGS,
+)
+
+WILDFLY = st.builds(
+    lambda rules, **more: WildFlyRules(
+        **{each.name: getattr(rules, each.name) for each in fields(rules)} | {"entries": rules.counting}, **more
+    ),
+    HORNETQ | ARTEMIS.map(lambda rules: replace(rules, entries=(), max_redelivery_records=None)),
+    server=WORDS,
+    topics=st.lists(WORDS, max_size=2, unique=True).map(tuple),
 )
 
 _SHARED = some(process_expired=FLAGS, process_non_persistent=FLAGS, expiration=SECONDS)
@@ -294,6 +304,7 @@ RULES: dict[str, st.SearchStrategy[Any]] = {
     "artemis": ARTEMIS,
     "artemis_properties": ARTEMIS_PROPERTIES,
     "hornetq": HORNETQ,
+    "wildfly": WILDFLY,
     "activemq": CLASSIC,
     "qpid": QPID,
     "broker_j": BROKER_J,
