@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 _PLACEHOLDER: Final = re.compile(r"\$\{([^${}:]*)(?::([^${}]*))?\}")
 _NESTED: Final = 10  # placeholders within each other
-_LARGEST: Final = 100_000  # characters of a text with placeholders
+_LARGEST: Final = 100_000  # length of what placeholders become
 _LONGEST: Final = 200  # characters of a value that an error shows
 NO_PROPERTIES: Final[Mapping[str, str]] = {}
 ANY: Final = re.compile("")
@@ -123,7 +123,7 @@ class ReadingReport:
                 return text
             if text == before or len(text) > _LARGEST:
                 break
-        raise ConfigError(f"placeholders of {before[:_LONGEST]!r} have values with placeholders, without an end")
+        raise ConfigError(f"values of placeholders have placeholders, without an end: {before[:_LONGEST]!r}")
 
     def settings(
         self,

@@ -14,14 +14,13 @@ from redelivery.policies.brokers.broker_j.rules import (
     BrokerJQueue,
     BrokerJRules,
 )
-from redelivery.policies.brokers.rabbitmq.names import BOUND, DEFINITIONS
+from redelivery.policies.brokers.rabbitmq.names import BOUND, DEFINITIONS, OF_BROKER_J
 from redelivery.policies.checks import read_flag
 from redelivery.policies.files.expressions import bounded_expression
 from redelivery.policies.files.json_tree import Json, inside, listed
 from redelivery.policies.files.places import Setting
 from redelivery.policies.files.report import ReadingReport
 
-_OWN: Final = frozenset({"virtualhostnodes", "virtualhosts", "modelVersion", "nodeAutoCreationPolicies"})
 _ABOUT: Final = ("virtualhostnodes", "virtualhosts", "context", "name", "modelVersion", "id")
 
 
@@ -29,7 +28,7 @@ def is_broker_j(root: Json, file: str) -> bool:
     """Say whether a document is Broker-J's; RabbitMQ's have queues too, and other names that say whose they are."""
     del file
     names = {name for name, _ in root.items()}
-    return not names & DEFINITIONS and bool(names & _OWN or ("queues" in names and not names & BOUND))
+    return not names & DEFINITIONS and bool(names & OF_BROKER_J or ("queues" in names and not names & BOUND))
 
 
 def read_broker_j(root: Json, report: ReadingReport) -> BrokerJRules:

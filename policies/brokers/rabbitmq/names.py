@@ -35,6 +35,8 @@ ARGUMENTS: Final[Names] = MappingProxyType({ARGUMENT + name: each for name, each
 DEFINITIONS: Final = frozenset({"rabbit_version", "rabbitmq_version", "operator_policies", "vhosts", "policies"})
 """Names that no other document has; ``BOUND``: of what Broker-J's do not have."""
 BOUND: Final = frozenset({"bindings", "exchanges"})
+OF_BROKER_J: Final = frozenset({"virtualhostnodes", "virtualhosts", "modelVersion", "nodeAutoCreationPolicies"})
+"""Names that only Broker-J's documents have."""
 
 CONCERNS: Final = re.compile(r"deliver|dead-?l|retry|ttl|message-t|expire|max-?len|overflow|alternat", re.IGNORECASE)
 """A name of this kind that is unknown must not be skipped in silence."""

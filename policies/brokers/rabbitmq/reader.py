@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from redelivery.policies.brokers.rabbitmq.names import ARGUMENT, ARGUMENTS, BOUND, CONCERNS, DEFINITIONS, NAMES
+from redelivery.policies.brokers.rabbitmq.names import (
+    ARGUMENT,
+    ARGUMENTS,
+    BOUND,
+    CONCERNS,
+    DEFINITIONS,
+    NAMES,
+    OF_BROKER_J,
+)
 from redelivery.policies.brokers.rabbitmq.rules import RabbitRules
 from redelivery.policies.brokers.rabbitmq.values import (
     CLASSIC,
@@ -59,7 +67,8 @@ def is_rabbitmq(root: Json, file: str) -> bool:
                 " list_policies --formatter json` prints; pass that, its exported definitions, or another file"
             )
             raise problem_at(root.place, what)
-    return any(name in DEFINITIONS or name in BOUND for name, _ in root.items())
+    names = {name for name, _ in root.items()}
+    return bool(names & (DEFINITIONS | BOUND)) or ("queues" in names and not names & OF_BROKER_J)
 
 
 def read_rabbitmq(root: Json, report: ReadingReport) -> RabbitRules:
