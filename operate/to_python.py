@@ -41,8 +41,10 @@ def program(policies: BrokerPolicies, losses: Losses) -> str:
 
 def _map(values: RedeliveryPolicyMap | DeadLetterStrategyMap) -> list[str]:
     entries: dict[str, Any] = {entry.key: entry.value for entry in values.entries}  # a key may join several patterns
-    lines = (f"        {key!r}: {_call(each)}," for key, each in entries.items())
-    return ["    {", *lines, "    },", f"    default={_call(values.default)},", ")"]
+    lines = ["    {", *(f"        {key!r}: {_call(each)}," for key, each in entries.items()), "    },"]
+    if isinstance(values, DeadLetterStrategyMap) or values.has_default:
+        lines.append(f"    default={_call(values.default)},")
+    return [*lines, ")"]
 
 
 def _call(value: RedeliveryPolicy | DeadLetterStrategy | PrefetchPolicy | None) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from redelivery.model.destinations import Queue
 from redelivery.policies.brokers.rules import Rules, policy_at_once, separately, strategy_to, usable
 from redelivery.policies.dead_letters import DeadLetterStrategy
+from redelivery.policies.destinations.examples import sample_of
 from redelivery.policies.destinations.patterns import REST
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
+from redelivery.policies.files.expression_keys import keys_of
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 
@@ -86,13 +89,23 @@ class HostedRules(Rules, Generic[H, Q]):
 
     def redelivery_policies(self) -> RedeliveryPolicyMap:
         """Return each queue's maximum as a client's policy; redelivered at once, as this broker does."""
-        entries = {name: self._policy(name) for name in self.names()}
+        entries = {key: self._policy(name) for key, name in self._keys().items()}
         return RedeliveryPolicyMap(usable(entries), default=self._policy(REST))
 
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
         """Return where each queue's dead letters, and what expires, go as a client's strategy; discarded if nowhere."""
-        entries = {name: self._strategy(name) for name in self.names()}
+        entries = {key: self._strategy(name) for key, name in self._keys().items()}
         return DeadLetterStrategyMap(usable(entries), default=self._strategy_of_others())
+
+    def _keys(self) -> dict[str, str]:
+        """The queues, and the keys of what is made by a regular expression: each with a queue that it is for."""
+        made = {key: sample_of(key).name for each in self._expressions() for key in keys_of(each, within=False).keys}
+        made.pop(REST, None)
+        return {**made, **{name: name for name in self.names()}}
+
+    def _expressions(self) -> Iterable[str]:
+        """The regular expressions of queues that the broker makes by itself, those of the default virtual host."""
+        return ()
 
     def _policy(self, queue: str) -> RedeliveryPolicy:
         return policy_at_once(self.maximum_for(queue))

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rules import Lifetime
+from redelivery.policies.brokers.rules import Lifetime, strategy_to
 from redelivery.policies.dead_letters import (
     DEFAULT_DEAD_LETTER_QUEUE,
+    BrokerDeadLetterStrategy,
     CopyTo,
     DeadLetterStrategy,
     Decision,
@@ -71,10 +72,20 @@ def patterns(policies: BrokerPolicies) -> list[Pattern]:
     found = []
     for key in (*keys, REST):
         target = as_destination(key)
-        strategy = strategies.strategy_for(target)
+        strategy = _named_place(policies, key, strategies.strategy_for(target))
         lifetime = policies.rules.lifetime(key) or Lifetime(strategy.process_expired)
         found.append(Pattern(key, redeliveries.policy_for(target), strategy, lifetime))
     return found
+
+
+def _named_place(policies: BrokerPolicies, key: str, strategy: DeadLetterStrategy) -> DeadLetterStrategy:
+    """The queue that the file names, where a client leaves it to the broker: another broker has another one."""
+    if not isinstance(strategy, BrokerDeadLetterStrategy) or not strategy.configured:
+        return strategy
+    rules = policies.rules.rules_for(sample_of(key))
+    if rules.dead_letter is not None and len(rules.dead_letter_queues) != 1:
+        return strategy
+    return strategy_to(None if rules.dead_letter is None else rules.dead_letter_queues[0])
 
 
 def patterns_of_queues(policies: BrokerPolicies, losses: Losses) -> list[Pattern]:

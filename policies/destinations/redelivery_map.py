@@ -45,6 +45,11 @@ class RedeliveryPolicyMap:
         return RedeliveryPolicy() if self._default is None else self._default
 
     @property
+    def has_default(self) -> bool:
+        """False: it was made without a default, so that another one can count (`with_default`)."""
+        return self._default is not None
+
+    @property
     def entries(self) -> tuple[MapEntry[RedeliveryPolicy], ...]:
         """All entries, the most specific first."""
         return self._map.entries
@@ -68,7 +73,7 @@ class RedeliveryPolicyMap:
 
     def with_default(self, default: RedeliveryPolicy | None) -> RedeliveryPolicyMap:
         """The map that has this default where it was made without one; None: without one, too."""
-        if self._default is not None or default is None:
+        if self.has_default or default is None:
             return self
         return RedeliveryPolicyMap({entry.key: entry.value for entry in self._map.entries}, default=default)
 

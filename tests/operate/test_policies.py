@@ -130,7 +130,9 @@ def test_every_format_converts_to_every_other_and_what_comes_out_can_be_read(sou
     if to == "python":
         namespace: dict[str, Any] = {}
         exec(compile(text, "converted", "exec"), namespace)  # noqa: S102  # our own text
-        assert isinstance(namespace["redelivery_policies"], redelivery.RedeliveryPolicyMap)
+        policies, expected = namespace["redelivery_policies"], SOURCES[source].redelivery_policies
+        assert policies.entries == expected.entries
+        assert (policies.default, policies.has_default) == (expected.default, expected.has_default)
         assert namespace["dead_letter_strategies"] == SOURCES[source].dead_letter_strategies
     elif to == "uri":
         read_url(text.strip())

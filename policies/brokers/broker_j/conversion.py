@@ -15,6 +15,7 @@ from redelivery.policies.brokers.patterns import (
     say_hosts,
 )
 from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.files.expression_keys import keys_of
 
 
 def to_broker_j(policies: BrokerPolicies, losses: Losses) -> BrokerJRules:
@@ -52,7 +53,9 @@ def say_unsaid(rules: BrokerJRules, to: str, losses: Losses) -> None:
     say_hosts(rules.queues_by_host(), losses)
     for number, host in enumerate(rules.ordered_hosts):
         for rule in host.auto_creation:
-            if number or to != "rabbitmq":
+            if number or (to != "rabbitmq" and not keys_of(rule.pattern, within=False).complete):
                 losses.add(f"virtual host {host.name!r}: nodeAutoCreationPolicy {rule.pattern!r} is lost")
-            elif rule.level.minimum_message_ttl is not None or rule.level.expiry_policy is not None:
+            elif to == "rabbitmq" and (
+                rule.level.minimum_message_ttl is not None or rule.level.expiry_policy is not None
+            ):
                 losses.add(f"nodeAutoCreationPolicy {rule.pattern!r}: what becomes of the expired is RabbitMQ's rule")

@@ -9,9 +9,12 @@ from typing import Any, Final
 from redelivery.model.destinations import Destination
 from redelivery.policies.brokers.broker_j.names import ROUTE_TO_ALTERNATE, written
 from redelivery.policies.brokers.hosts import HostedRules
-from redelivery.policies.brokers.rules import DestinationRules, Lifetime, Matched, at_once, listed_delays
+from redelivery.policies.brokers.rules import DestinationRules, Lifetime, Matched, at_once, listed_delays, strategy_to
 from redelivery.policies.checks import expression
+from redelivery.policies.dead_letters import DeadLetterStrategy, DiscardingDeadLetterStrategy
 from redelivery.policies.destinations.examples import sample_of
+from redelivery.policies.destinations.patterns import REST
+from redelivery.policies.files.expression_keys import keys_of
 from redelivery.policies.files.places import NOWHERE, Place, Setting
 
 _NOTES: Final = (
@@ -137,6 +140,17 @@ class BrokerJRules(HostedRules[BrokerJHost, BrokerJQueue]):
             for number, rule in enumerate(host.auto_creation, 1):
                 title = f"nodeAutoCreationPolicy {rule.pattern!r} of virtual host {host.name!r}"
                 yield title, {"pattern": rule.pattern, "asked as number": number, **written(rule.level)}
+
+    def _expressions(self) -> Iterator[str]:
+        return (rule.pattern for host in self.ordered_hosts[:1] for rule in host.auto_creation)
+
+    def _strategy_of_others(self) -> DeadLetterStrategy:
+        """As for a queue that nothing names; what a regular expression keeps for which there is no key is kept too."""
+        usual = self._strategy(REST)
+        unnamed = (each for each in self._expressions() if not keys_of(each, within=False).complete)
+        kept = {rule.pattern: rule.level.alternate for host in self.ordered_hosts[:1] for rule in host.auto_creation}
+        alternate = next((kept[each] for each in unnamed if kept[each]), None)
+        return usual if alternate is None or usual != DiscardingDeadLetterStrategy() else strategy_to(alternate)
 
     def _nearest(self, queue: str, field: str) -> Any:
         values = (getattr(level, field) for _, level in self.levels_for(queue))

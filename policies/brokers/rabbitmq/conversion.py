@@ -18,13 +18,16 @@ from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rabbitmq.rules import RabbitRules
 from redelivery.policies.brokers.rabbitmq.values import QUORUM, RabbitHost, RabbitLevel, RabbitPolicy, RabbitQueue
 from redelivery.policies.destinations.patterns import ONE, REST
+from redelivery.policies.files.expression_keys import keys_of
 
 
 def to_rabbitmq(policies: BrokerPolicies, losses: Losses) -> RabbitRules:
     """Make a policy for each pattern, by a regular expression; queues that are named become quorum queues."""
     rules, queues = [], []
-    created = list(_created(policies))
-    for number, each in enumerate(reversed(patterns_of_queues(policies, losses))):
+    created = _created(policies)
+    as_created = {key for each in created for key in keys_of(each.pattern, within=True).keys} - {REST}
+    found = [each for each in patterns_of_queues(policies, losses) if each.key not in as_created]
+    for number, each in enumerate(reversed(found)):
         no_delays(each, losses)
         target, words = dead_letter_queue(each, losses), each.name.split(".")
         escaped = [re.escape(word) if word not in (ONE, REST) else r"[^.]+" for word in words]
@@ -78,7 +81,7 @@ def say_unsaid(rules: RabbitRules, to: str, losses: Losses) -> None:
     used = {*(each.virtual_host for each in rules.queues), *(each.virtual_host for each in rules.policies)}
     say_hosts((each for each in rules.queues_by_host() if each[0] in used), losses)
     for policy in rules.policies:
-        if not rules.for_all(policy):
+        if not rules.for_all(policy) and not keys_of(policy.pattern, within=True).complete:
             losses.add(f"{policy.title} ({policy.pattern}): only the queues that the file lists keep it")
     levels = [(f"policy {each.name!r}", each.level) for each in rules.policies]
     for where, level in [*levels, *((f"queue {each.name!r}", each.level) for each in rules.queues)]:

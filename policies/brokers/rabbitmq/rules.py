@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Final, Self
 
-from redelivery.model.destinations import Destination, Queue
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError
 from redelivery.policies.activemq.back_off import Random
 from redelivery.policies.brokers.rabbitmq.after import CIRCLE, NOWHERE, Stop
+from redelivery.policies.brokers.rabbitmq.at_a_client import policies_of, strategies_of
 from redelivery.policies.brokers.rabbitmq.effective import Layers, is_at_least_once, merged
 from redelivery.policies.brokers.rabbitmq.notes import QueueFacts, notes
 from redelivery.policies.brokers.rabbitmq.remembered import once
@@ -35,17 +36,12 @@ from redelivery.policies.brokers.rules import (
     Matched,
     Rules,
     listed_delays,
-    policy_at_once,
-    strategy_to,
-    usable,
 )
 from redelivery.policies.checks import expression
-from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, DeadLetterStrategy
 from redelivery.policies.destinations.examples import sample_of
 from redelivery.policies.destinations.patterns import REST
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
-from redelivery.policies.redelivery import RedeliveryPolicy
 
 _HOST: Final = "/"  # the virtual host that there always is
 _RETRIES: Final = ("all", "failed")  # the delayed-retry-type in which a failure waits
@@ -148,23 +144,15 @@ class RabbitRules(Rules):
 
     def redelivery_policies(self) -> RedeliveryPolicyMap:
         """Return each quorum queue's limit as a client's policy, redelivered at once; a client's default for others."""
-        quorum = {name: self._queue(name).kind == QUORUM for name in (*self.names(), OTHERS[0])}
-        entries = {name: policy_at_once(self.limit_for(name)) for name in quorum if quorum[name]}
-        default = entries.pop(OTHERS[0], None)
-        if default is not None:
-            entries |= {name: RedeliveryPolicy() for name in quorum if not quorum[name]}
-        return RedeliveryPolicyMap(usable(entries), default=default)
+        return policies_of(self)
 
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
         """Return each queue's dead-letter queue as a client's strategy; discarded where there is none.
 
-        Where they are several, or the file does not say which, the broker does it (`BrokerDeadLetterStrategy`). Queues
-        that the file does not list have none, but for policies that are for all of these.
+        Where they are several, or the file does not say which, the broker does it (`BrokerDeadLetterStrategy`); so it
+        does for queues that the file does not list, where a policy is for some that no key can name.
         """
-        for_others = any(self.for_all(each) for each in self.policies)
-        entries = {name: self._strategy(name) for name in self.names()}
-        default = self._strategy(OTHERS[0]) if for_others else strategy_to(None)
-        return DeadLetterStrategyMap(usable(entries), default=default)
+        return strategies_of(self)
 
     def names(self) -> tuple[str, ...]:
         """List the queues of the file."""
@@ -207,12 +195,9 @@ class RabbitRules(Rules):
         """Return the rules as a broker of this version obeys them, where the file does not say of which it is."""
         return replace(self, version=version) if self.version is None else self
 
-    def _strategy(self, queue: str) -> DeadLetterStrategy:
-        found = self.rules_for(Queue(queue))
-        targets = found.dead_letter_queues
-        if found.dead_letter is not None and (len(targets) != 1 or found.dead_letter != targets[0]):
-            return BrokerDeadLetterStrategy(configured=True)
-        return strategy_to(None if found.dead_letter is None or targets[0] == queue else targets[0])
+    def kind_of(self, queue: str) -> str:
+        """Return the type of a queue; of one that the file does not list the default of its virtual host."""
+        return self._queue(queue).kind
 
     @property
     @once
