@@ -20,6 +20,7 @@ from redelivery.transports.seam import Pending
 from redelivery.transports.wire.aio.runtime import LoopRuntime  # asyncio
 from redelivery.transports.wire.clock import follow, session_time
 
+# threads: from redelivery.transports.wire.threads.guard import holding, uninterruptible
 # threads: from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 
@@ -50,6 +51,7 @@ class Requester:
         self._publisher: Publisher | None = None
         self._consumer: Consumer | None = None
 
+    # threads: @uninterruptible
     async def request(
         self,
         core: Requesting,
@@ -101,7 +103,8 @@ class Requester:
                 return
 
     async def _opened(self, core: Requesting) -> tuple[Publisher, Consumer]:
-        async with self._lock:
+        # threads: with holding(self._lock):
+        async with self._lock:  # asyncio
             core.check_open("request")
             if self._publisher is None:
                 self._publisher = await core.publisher()

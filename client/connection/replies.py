@@ -54,11 +54,7 @@ class Replies:
                 self._waiting[correlation_id] = pending
             yield
         finally:
-            try:
-                self._expect_no_more(correlation_id, pending)
-            except BaseException:  # an interrupt
-                self._expect_no_more(correlation_id, pending)
-                raise
+            self._expect_no_more(correlation_id, pending)
 
     @property
     def none_awaited(self) -> bool:

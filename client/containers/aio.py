@@ -24,7 +24,6 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.wire.clock import monotonic
-from redelivery.transports.wire.threads.guard import uninterruptible
 
 
 class ListenerContainer(BaseContainer):
@@ -51,7 +50,7 @@ class ListenerContainer(BaseContainer):
         try:
             for _ in range(self._settings.minimum):
                 lanes.append(await self._open())
-            uninterruptible(lambda: self._begin(lanes))
+            self._begin(lanes)
         except BaseException:
             for lane in () if self._started else lanes:
                 await lane.session.close()

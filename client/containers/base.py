@@ -24,6 +24,7 @@ from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.policies.redelivery import NO_LIMIT
 from redelivery.transports.wire.clock import session_time
+from redelivery.transports.wire.threads.guard import uninterruptible
 
 log = logging.getLogger(WORKERS)
 POLL: Final = 1.0  # seconds that a worker waits for a message before it looks at everything else
@@ -120,6 +121,7 @@ class BaseContainer:
             raise IllegalStateError("start: the listener container was stopped; make another one")
         return not self._started
 
+    @uninterruptible
     def _begin(self, lanes: Sequence[Lane]) -> None:
         """Have these workers, all of them, before one of them can find that there are too few."""
         self._started = True

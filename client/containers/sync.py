@@ -25,7 +25,6 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.wire.clock import monotonic
-from redelivery.transports.wire.threads.guard import uninterruptible
 
 
 class ListenerContainer(BaseContainer):
@@ -52,7 +51,7 @@ class ListenerContainer(BaseContainer):
         try:
             for _ in range(self._settings.minimum):
                 lanes.append(self._open())
-            uninterruptible(lambda: self._begin(lanes))
+            self._begin(lanes)
         except BaseException:
             for lane in () if self._started else lanes:
                 lane.session.close()

@@ -32,6 +32,7 @@ from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Flow
 from redelivery.transports.wire.clock import monotonic, session_time
 from redelivery.transports.wire.threads import guard
+from redelivery.transports.wire.threads.guard import uninterruptible
 from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 log = logging.getLogger(CONNECTIONS)
@@ -56,6 +57,10 @@ class ConnectionCore(ReconnectingConnection):
     def open(self, goes_on: GoesOn | None = None) -> None:
         """For `connect`, and for who wants no connection any more while it is tried again. Raises as `connect`."""
         self._guard()
+        self._open(goes_on)
+
+    @uninterruptible
+    def _open(self, goes_on: GoesOn | None) -> None:
         try:
             opening = self.dialer.open(again=False, goes_on=goes_on)
             self.opened(run(opening, self.dialer, self.dialer.parked, NEVER))
@@ -67,6 +72,10 @@ class ConnectionCore(ReconnectingConnection):
     def session(self, ack_mode: AckMode | int | str = AckMode.AUTO) -> Session:
         """See Connection."""
         self._guard()  # another thread may have opened it
+        return self._session(ack_mode)
+
+    @uninterruptible
+    def _session(self, ack_mode: AckMode | int | str) -> Session:
         until = session_time() + self.options.request_timeout
         while True:
             self.await_connection("session", until)
@@ -90,6 +99,7 @@ class ConnectionCore(ReconnectingConnection):
         self.check_open("publisher")
         return Publisher(self.session, self.check_open, self.url, self.options.close_timeout)
 
+    @uninterruptible
     def start(self) -> None:
         """See Connection."""
         with self._lock:
@@ -102,15 +112,19 @@ class ConnectionCore(ReconnectingConnection):
 
     def stop(self) -> None:
         """See Connection."""
+        timeout = self.options.close_timeout
+        if not all(session._wait_until_idle(timeout) for session in self._hold_back()):
+            raise RequestTimeoutError(f"stop: a listener did not return within close_timeout={timeout:g} s")
+
+    @uninterruptible
+    def _hold_back(self) -> list[Session]:
         with self._lock:
             self.life.step("stop")
             self.started = False
             sessions, cores = list(self._sessions), self._cores()
         for core in cores:
             core.running = False
-        timeout = self.options.close_timeout
-        if not all(session._wait_until_idle(timeout) for session in sessions):
-            raise RequestTimeoutError(f"stop: a listener did not return within close_timeout={timeout:g} s")
+        return sessions
 
     def close(self) -> None:
         """See Connection."""
@@ -121,6 +135,7 @@ class ConnectionCore(ReconnectingConnection):
             self._elsewhere.join(patience)
             self._close()
 
+    @uninterruptible
     def _close(self) -> None:
         with suppress(ConnectionLostError):  # a loss that nobody has read yet is a loss, not our close
             self.transport.wait(self.transport.new_waiter(), 0)
@@ -157,12 +172,14 @@ class ConnectionCore(ReconnectingConnection):
         for session in list(self._sessions):
             session._core.let_in()
 
+    @uninterruptible
     def check_open(self, action: str) -> None:
         """Raise where it is closed or lost; the text says when and why."""
         with self._lock:
             if self.life.ended:
                 raise self.life.problem(action)
 
+    @uninterruptible
     def wait(self, timeout: float | timedelta | None = None) -> bool:
         """See Connection."""
         deadline = None if timeout is None else monotonic() + seconds("timeout", timeout)

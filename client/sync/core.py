@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from functools import partial
 
 from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.ledger import Received
@@ -26,7 +25,7 @@ from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSE
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Flow, T, Transport
 from redelivery.transports.wire.clock import monotonic
-from redelivery.transports.wire.threads.guard import take, tore, uninterruptible
+from redelivery.transports.wire.threads.guard import handle_noted, noted, protected, take, tore, uninterruptible
 
 _STEP = 0.1  # seconds until the listener's thread is woken once more
 
@@ -103,16 +102,23 @@ class SessionCore(SessionState):
 
     def inside(self, action: str, step: Callable[[], T], patience: float | None = None, late: T | None = None) -> T:
         """`enter`, ``step``, and out again; ``late``: what it returns where it came in too late."""
+        try:
+            return self._inside(action, step, patience, late)
+        except BaseException as error:
+            self._fail_torn(error)
+            raise
+        finally:
+            if noted:
+                handle_noted()
 
-        def inside() -> T:
-            if not self.enter(action, patience):
-                return late  # type: ignore[return-value]  # given with ``patience``
-            try:
-                return step()
-            finally:
-                self.use.release()
-
-        return self._guarded(inside)
+    @protected
+    def _inside(self, action: str, step: Callable[[], T], patience: float | None, late: T | None) -> T:
+        if not self.enter(action, patience):
+            return late  # type: ignore[return-value]  # given with ``patience``
+        try:
+            return step()
+        finally:
+            self.use.release()
 
     def leave(self) -> None:
         """Release `use`."""
@@ -128,34 +134,37 @@ class SessionCore(SessionState):
 
     def inside_patiently(self, action: str, step: Callable[[], T]) -> T:
         """The same from any thread, whatever the state of the session: waits, bounded, for the one who has it."""
-
-        def inside() -> T:
-            self.visitors.append(None)
-            self.waiter.wake()
-            try:
-                if not self.enter_patiently(self.options.close_timeout):
-                    raise RequestTimeoutError(
-                        f"{action}: a thread did not leave the session within close_timeout="
-                        f"{self.options.close_timeout:g} s"
-                    )
-                try:
-                    return step()
-                finally:
-                    self.use.release()
-            finally:
-                del self.visitors[-1]
-
-        return self._guarded(inside)
-
-    def _guarded(self, work: Callable[[], T]) -> T:
-        """Do it uninterruptibly; where an interrupt has come all the same, the connection ends: it may be half done."""
         try:
-            return uninterruptible(work)
+            return self._inside_patiently(action, step)
         except BaseException as error:
-            if tore(error):
-                where = "a signal handler that was set after the connection was made has interrupted a call"
-                self.epoch.transport.fail(ConnectionLostError(f"{where} by {error!r}: set it before"))
+            self._fail_torn(error)
             raise
+        finally:
+            if noted:
+                handle_noted()
+
+    @protected
+    def _inside_patiently(self, action: str, step: Callable[[], T]) -> T:
+        self.visitors.append(None)
+        self.waiter.wake()
+        try:
+            if not self.enter_patiently(self.options.close_timeout):
+                raise RequestTimeoutError(
+                    f"{action}: a thread did not leave the session within close_timeout="
+                    f"{self.options.close_timeout:g} s"
+                )
+            try:
+                return step()
+            finally:
+                self.use.release()
+        finally:
+            del self.visitors[-1]
+
+    def _fail_torn(self, error: BaseException) -> None:
+        """End the connection where an interrupt has come all the same: what was going on may be half done."""
+        if tore(error):
+            where = "a signal handler that was set after the connection was made has interrupted a call"
+            self.epoch.transport.fail(ConnectionLostError(f"{where} by {error!r}: set it before"))
 
     def _busy(self, action: str) -> JMSError:
         if self.life.ended:
@@ -171,9 +180,10 @@ class SessionCore(SessionState):
         if problem is not None:
             raise problem
 
+    @uninterruptible
     def release(self, hand: Iterable[Received]) -> None:
         """See SessionState; a second interrupt takes nothing with it either."""
-        uninterruptible(partial(super().release, hand))
+        super().release(hand)
 
     # how its holder waits
 
@@ -237,18 +247,15 @@ class SessionCore(SessionState):
         """Do it; an interrupt ends its waits."""
         return work()
 
+    @uninterruptible
     def close_once(self, work: Callable[[], None], until: float) -> None:
         """Do it, unless it is done; where another thread does, wait for it until ``until`` (monotonic seconds)."""
-
-        def alone() -> None:
-            if take(self.closer, until - monotonic()):
-                try:
-                    if self.life.stage is not SessionStage.CLOSED:
-                        work()
-                finally:
-                    self.closer.release()
-
-        uninterruptible(alone)
+        if take(self.closer, until - monotonic()):
+            try:
+                if self.life.stage is not SessionStage.CLOSED:
+                    work()
+            finally:
+                self.closer.release()
 
     def end_work(self) -> None:
         """For the close: roll back, wait for what is still unanswered, end the channels."""

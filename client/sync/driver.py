@@ -19,7 +19,7 @@ from redelivery.transports.seam import (
     Waiter,
 )
 from redelivery.transports.wire.clock import monotonic, session_time
-from redelivery.transports.wire.threads.guard import later, uninterruptible
+from redelivery.transports.wire.threads.guard import handle_noted, later, noted, protected
 from redelivery.transports.wire.threads.opening import fulfil
 from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
@@ -32,9 +32,14 @@ def run(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: floa
     An interrupt (KeyboardInterrupt, SystemExit) ends a wait, never a step. It is thrown into the flow as a time-out, so
     that its `finally` puts everything right, and then goes on.
     """
-    return uninterruptible(lambda: _drive(flow, wired, waiter, timeout, until))
+    try:
+        return _drive(flow, wired, waiter, timeout, until)
+    finally:
+        if noted:
+            handle_noted()
 
 
+@protected
 def _drive(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: float) -> T:
     try:
         wish = next(flow)

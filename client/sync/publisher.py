@@ -16,6 +16,7 @@ from redelivery.model.content.headers import SYNONYMS, SendKeywords
 from redelivery.model.destinations import Destination
 from redelivery.model.messages import Message
 from redelivery.model.suggestions import suggesting
+from redelivery.transports.wire.threads.guard import holding, uninterruptible
 
 
 class Publisher(BasePublisher, Closing):
@@ -32,7 +33,7 @@ class Publisher(BasePublisher, Closing):
         super().__init__(check_open, what)
         self._new_session = new_session
         self._close_timeout = close_timeout
-        self._lock = threading.Lock()  # guards the one below, and the close
+        self._lock = threading.Lock()  # guards the one below, and the close; a session is opened under it
         self._lanes: dict[threading.Thread, tuple[Session, Producer]] = {}
 
     @suggesting(SYNONYMS)
@@ -55,8 +56,11 @@ class Publisher(BasePublisher, Closing):
 
         In a signal handler that has interrupted one: see `Connection.close`.
         """
-        if closes_elsewhere((self,), self.close, self._close_timeout):
-            return
+        if not closes_elsewhere((self,), self.close, self._close_timeout):
+            self._close()
+
+    @uninterruptible
+    def _close(self) -> None:
         until = monotonic() + self._close_timeout
         with self._lock:
             self._closed = True
@@ -67,10 +71,11 @@ class Publisher(BasePublisher, Closing):
     def _sessions_now(self) -> int:
         return len(self._lanes)
 
+    @uninterruptible
     def _lane(self) -> tuple[Session, Producer]:
         """A session for the current thread: that of one that has ended, or a new one."""
         thread = threading.current_thread()
-        with self._lock:
+        with holding(self._lock):
             self.check_open("send")
             ended = next((each for each in self._lanes if not each.is_alive()), None)
             if ended is None:

@@ -17,6 +17,7 @@ from redelivery.model.errors import InDoubtError, InvalidDestinationError
 from redelivery.model.messages import Message
 from redelivery.transports.seam import Pending
 from redelivery.transports.wire.clock import follow, session_time
+from redelivery.transports.wire.threads.guard import holding, uninterruptible
 from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 
@@ -45,6 +46,7 @@ class Requester:
         self._publisher: Publisher | None = None
         self._consumer: Consumer | None = None
 
+    @uninterruptible
     def request(
         self,
         core: Requesting,
@@ -96,7 +98,7 @@ class Requester:
                 return
 
     def _opened(self, core: Requesting) -> tuple[Publisher, Consumer]:
-        with self._lock:
+        with holding(self._lock):
             core.check_open("request")
             if self._publisher is None:
                 self._publisher = core.publisher()

@@ -33,6 +33,7 @@ from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.threads.guard import uninterruptible
 
 log = logging.getLogger(__name__)
 # A look-up in the class is slow, on the path of every message.
@@ -223,6 +224,7 @@ class Session(MakesConsumers):
         if not core.closes_elsewhere(self.close):
             self._close_until(monotonic() + core.options.close_timeout)
 
+    @uninterruptible
     def _close_until(self, until: float) -> None:
         """`close`, ended by ``until`` (monotonic seconds). For the connection, whose sessions share its time-out."""
         core = self._core

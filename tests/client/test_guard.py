@@ -92,9 +92,9 @@ def test_what_comes_in_the_midst_of_a_step_is_raised_when_it_has_ended(bench: Be
         return "done"
 
     with pytest.raises(KeyboardInterrupt):
-        uninterruptible(work)
+        uninterruptible(work)()
     assert steps == ["all of it"]
-    assert uninterruptible(lambda: "the next one") == "the next one"
+    assert uninterruptible(lambda: "the next one")() == "the next one"
 
 
 def test_a_signal_that_comes_while_another_is_noted_waits_as_well(bench: Bench) -> None:
@@ -112,10 +112,10 @@ def test_a_signal_that_comes_while_another_is_noted_waits_as_well(bench: Bench) 
         done.append("whole")
 
     with pytest.raises(KeyboardInterrupt):
-        uninterruptible(step)
+        uninterruptible(step)()
     assert sys.getprofile() is None, "no second signal has come"
     assert done == ["whole"]
-    assert uninterruptible(lambda: "once") == "once", "two of a kind that wait are one, as Python has it"
+    assert uninterruptible(lambda: "once")() == "once", "two of a kind that wait are one, as Python has it"
 
 
 def test_a_handler_that_was_set_later_ends_the_connection_and_tears_nothing(site: Site, opened: ExitStack) -> None:

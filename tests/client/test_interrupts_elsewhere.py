@@ -151,6 +151,58 @@ def test_a_session_is_made_or_not(broker: EmbeddedBroker) -> None:
     at_each_place(lambda: Near(broker), lambda near: near.connection.session(), check)
 
 
+def test_holding_back_and_going_on(broker: EmbeddedBroker) -> None:
+    def check(near: Near) -> None:
+        near.connection.start()
+        with near.connection.session() as session:
+            assert [message.body for message in session.consumer(near.queue).receive_many(3, SOON)] == list(BODIES)
+
+    def call(near: Near) -> None:
+        near.connection.stop()
+        near.connection.start()
+        near.connection.wait(0.0)
+
+    at_each_place(lambda: Near(broker), call, check)
+
+
+def test_a_send_of_a_publisher(broker: EmbeddedBroker) -> None:
+    """It is sent or not, once; the next one is sent, and the publisher can be closed."""
+
+    def scene() -> Near:
+        near = Near(broker)
+        near.made = near.connection.publisher()
+        return near
+
+    def check(near: Near) -> None:
+        near.made.send("next", near.queue)
+        near.made.close()
+        assert [each.body for each in broker.messages(near.queue)] in (
+            [*BODIES, "next"],
+            [*BODIES, "one of a publisher", "next"],
+        )
+
+    at_each_place(scene, lambda near: near.made.send("one of a publisher", near.queue), check, 2)
+
+
+def test_the_close_of_a_connection(broker: EmbeddedBroker) -> None:
+    """It can be closed once more; nothing is lost."""
+
+    def scene() -> Near:
+        near = Near(broker)
+        near.made = near.connection.session("transacted"), near.connection.publisher()
+        near.made[1].send("sent", near.queue)
+        assert near.made[0].consumer(near.queue).receive(SOON) is not None
+        return near
+
+    def check(near: Near) -> None:
+        near.connection.close()
+        with redelivery.connect(broker.vm_url) as other, other.session() as session:
+            found = [message.body for message in session.consumer(near.queue).receive_many(4, SOON)]
+        assert found == [*BODIES, "sent"]
+
+    at_each_place(scene, lambda near: near.connection.close(), check, 2)
+
+
 def test_what_was_acknowledged_is_not_released_too(opened: ExitStack) -> None:
     """Where what a session has not settled is released one by one, as on RabbitMQ, which would end the connection."""
     broker = opened.enter_context(EmbeddedBroker(f"interrupts-{uuid4().hex}", stomp_port=0))

@@ -9,6 +9,7 @@ from tests.transports.scripted import TIMEOUT
 
 from redelivery.transports.runtime import Task
 from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.threads.guard import uninterruptible
 from redelivery.transports.wire.threads.housekeeping import Housekeeper
 
 
@@ -24,6 +25,7 @@ def test_a_task_is_called_though_the_first_request_was_interrupted() -> None:
     keeper.enter(owner)
     keeper.at(monotonic(), lambda _: None)  # the thread is there
 
+    @uninterruptible  # as all that asks it
     def request(task: threading.Event, seconds: float) -> None:
         def run(_: float) -> None:
             task.set()

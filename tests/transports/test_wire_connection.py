@@ -192,7 +192,7 @@ def test_a_signal_handler_may_close_while_its_thread_asks_the_housekeeping_threa
 
     monkeypatch.setattr(keeper, "_need", need)
     with pytest.raises(ConnectionLostError, match="closed by the handler"):
-        uninterruptible(lambda: pipe.outbox.write(b"a" * LARGE))
+        uninterruptible(lambda: pipe.outbox.write(b"a" * LARGE))()
     assert len(pipe.lost) == 1
 
 
@@ -200,7 +200,7 @@ def test_a_thread_that_python_does_not_know_may_lose_a_connection_and_leaves_no_
     before, ended = threading.active_count(), threading.Event()
 
     def lose() -> None:
-        uninterruptible(lambda: pipe.wire.lose(ConnectionLostError("dropped")))  # as the collector's thread does
+        uninterruptible(lambda: pipe.wire.lose(ConnectionLostError("dropped")))()  # as the collector's thread does
         ended.set()
 
     _thread.start_new_thread(lose, ())

@@ -2,8 +2,9 @@
 
 Python runs signal handlers in the main thread only, between nearly any two calls, and KeyboardInterrupt, or whatever
 else they raise, comes out there. What must not stop halfway (a frame that is half written, a table that is half
-changed) is called by `uninterruptible`. While it runs, a signal is noted. It is handled where such work waits, in a
-function that is marked `interruptible`, and so ends that wait; else when the work has ended.
+changed) is `uninterruptible`. While it runs, a signal is noted. It is handled where such work waits, in a function that
+is marked `interruptible`, and so ends that wait; else when the work has ended. So each ``with lock:`` is in such work:
+on Python 3.14 a signal may come between the lock and its block, and the lock stays taken.
 
 `enter` puts the guard before each handler of Python's that is there, with the first connection, and `leave` puts them
 back with the last. Other threads, where no handler runs, pay nothing.
@@ -15,8 +16,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial, wraps
 from types import CodeType, FrameType
 from typing import Final, NoReturn, ParamSpec, TypeAlias, TypeVar
 from weakref import WeakSet
@@ -30,7 +32,8 @@ _STEP: Final = 0.05  # seconds
 _LOOK: Final = 1.0  # seconds; see `at_once`
 _main = threading.main_thread().ident
 _open_code: Final[set[CodeType]] = set()  # of functions in which an interrupt may come: `interruptible`
-_noted: Final[dict[object, Callable[[], object]]] = {}  # by signal: raises, or does what else its handler does
+_protected_code: Final[set[CodeType]] = set()  # of those in which none may come: `protected`
+noted: Final[dict[object, Callable[[], object]]] = {}  # by signal: raises, or does what else its handler does
 _users: Final[WeakSet[object]] = WeakSet()
 
 
@@ -40,6 +43,30 @@ def interruptible(function: Callable[P, T]) -> Callable[P, T]:
     It begins with an `interruption_point`, for what has come just before.
     """
     _open_code.add(function.__code__)
+    return function
+
+
+def uninterruptible(function: Callable[P, T]) -> Callable[P, T]:
+    """Make a function that no interrupt can end halfway.
+
+    An interrupt that has come meanwhile, and has ended no wait, is raised when it has returned, or raised, instead.
+    """
+    protected(function)
+
+    @wraps(function)
+    def call(*args: P.args, **keywords: P.kwargs) -> T:
+        try:
+            return function(*args, **keywords)
+        finally:
+            if noted:
+                handle_noted()
+
+    return call
+
+
+def protected(function: Callable[P, T]) -> Callable[P, T]:
+    """Mark a function as `uninterruptible`, whose callers do the rest, so that a call is one frame: see there."""
+    _protected_code.add(function.__code__)
     return function
 
 
@@ -54,7 +81,7 @@ class _Wrapped:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if _protects(frame):
-            _noted.setdefault(number, partial(self.before, number, frame))  # one of a kind, as Python itself has it
+            noted.setdefault(number, partial(self.before, number, frame))  # one of a kind, as Python itself has it
         else:
             self.before(number, frame)
 
@@ -64,33 +91,23 @@ def _protects(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code in _open_code:
             return False
-        if frame.f_code is _protected.__code__:
+        if frame.f_code in _protected_code:
             return True
         frame = frame.f_back
     return False
 
 
-def uninterruptible(work: Callable[[], T]) -> T:
-    """Do it so that no interrupt can end it halfway; what it returns, or raises.
-
-    An interrupt that has come meanwhile, and has ended no wait, is raised afterwards instead.
-    """
-    try:
-        return _protected(work)
-    finally:
-        if _noted and not _protects(sys._getframe()):
-            interruption_point()
-
-
-def _protected(work: Callable[[], T]) -> T:
-    return work()
+def handle_noted() -> None:
+    """Handle what was noted, unless the caller belongs to protected work in its turn."""
+    if not _protects(sys._getframe(1)):
+        interruption_point()
 
 
 @interruptible
 def interruption_point() -> None:
     """Handle here what was noted, in the main thread."""
-    while _noted and threading.get_ident() == _main:
-        _noted.pop(next(iter(_noted)))()
+    while noted and threading.get_ident() == _main:
+        noted.pop(next(iter(noted)))()
 
 
 def take(lock: threading.Lock, timeout: float) -> bool:
@@ -106,6 +123,16 @@ def take(lock: threading.Lock, timeout: float) -> bool:
     return True
 
 
+@contextmanager
+def holding(lock: threading.Lock) -> Iterator[None]:
+    """Hold a lock that others may hold for long; see `take`."""
+    take(lock, float("inf"))
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def later(error: BaseException) -> bool:
     """Keep what application code has raised, called by work that must not be interrupted; False: raise it now."""
 
@@ -114,7 +141,7 @@ def later(error: BaseException) -> bool:
 
     if threading.get_ident() != _main or not _protects(sys._getframe(2)):
         return False
-    _noted[error] = again
+    noted[error] = again
     return True
 
 
@@ -165,7 +192,7 @@ def leave(user: object) -> None:
 def _after_fork() -> None:
     global _main  # the thread that forked is the main thread here, and has none of its parent's connections
     _main = threading.get_ident()
-    _noted.clear()
+    noted.clear()
     _users.clear()
 
 

@@ -1,7 +1,7 @@
 """One thread per process for what no application thread may be there to do: timers, and reading when nobody reads.
 
 It starts with the first need, and ends when no connection is open. It never blocks but in its own poll: what it calls
-must not wait.
+must not wait. Who asks it must not be interrupted (`guard`): each ``with`` here may be torn on Python 3.14.
 """
 
 from __future__ import annotations
@@ -63,19 +63,16 @@ class Housekeeper:
             self._poke()
 
     def at(self, due: float, task: Task) -> None:
-        """Call ``task`` at ``due`` (monotonic seconds), or earlier if it is to be called earlier already.
-
-        After an interrupt another call of this does what was not done.
-        """
+        """Call ``task`` at ``due`` (monotonic seconds), or earlier if it is to be called earlier already."""
         with self._lock:
             known = self._due.get(task, _NOTHING)
             if due < known[0]:
                 entry = due, next(self._numbers)
                 heapq.heappush(self._heap, entry)
                 self._tasks[entry[1]] = task
-                self._due[task] = entry  # after these: alone it would forbid another entry
+                self._due[task] = entry
                 self._tasks.pop(known[1], None)
-            self._need(self._due[task][0])  # also where it is known: an interrupt may have come before this
+            self._need(self._due[task][0])
 
     def watch(self, descriptor: int, watch: Watch) -> None:
         """Call ``watch`` while the descriptor has input, until it says False."""

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.sockets import Stream
-from redelivery.transports.wire.threads.guard import at_once, uninterruptible
+from redelivery.transports.wire.threads.guard import at_once, handle_noted, noted, protected
 from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 _READS_AFTER_DEADLINE: Final = 4  # what is there counts as in time; others' messages must not hold us
@@ -80,8 +80,13 @@ class Leader:
                 "a callback that is notified of an answer, or a signal handler that has come in between, runs in the "
                 "midst of a read: it cannot wait; let another thread do it, or raise SystemExit in the handler"
             )
-        uninterruptible(lambda: self._wait(waiter, timeout))
+        try:
+            self._wait(waiter, timeout)
+        finally:
+            if noted:
+                handle_noted()
 
+    @protected
     def _wait(self, waiter: ThreadWaiter, timeout: float | None) -> None:
         deadline = None if timeout is None else monotonic() + timeout
         if timeout == 0:
