@@ -1,18 +1,11 @@
-"""``python -m benchmarks.observers``: what an ``observer=`` costs a message, as a table in docs/guide/observing.md.
-
-What the checks for one cost without one is the difference to the client's sources without these checks.
-"""
+"""``python -m benchmarks.observers``: what an ``observer=`` costs a message, as a table in docs/guide/observing.md."""
 
 from __future__ import annotations
 
 import argparse
-import ast
 import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Final
 
 from opentelemetry.metrics import NoOpMeterProvider
@@ -34,14 +27,12 @@ ROUNDS: Final = 3
 CASES: Final = {"auto": "received (AUTO)", "send": "sent, and confirmed"}
 LIMIT: Final = 2.0  # µs that an observer which does nothing may cost
 AGAIN: Final = "none, measured again"
-UNCHECKED: Final = "none, beside sources without the checks for one"
 NOTHING: Final = "a function that does nothing"
-_ASKED: Final = frozenset(("observed", "tracer"))  # attributes that are None without an observer
 _TEXT: Final = """What it costs a message, in µs of processor, written by `python -m benchmarks.observers` ({python}):
 the least of {rounds} runs, in turns, less that of the runs without one."""
 _SAYS: Final = """The first row is the same code twice: what is less than its {noise:.1f} µs cannot be measured here.
-Without an observer, the {checks} checks for one in the sources cost {checked:+.1f} µs at most: {measurable}. An
-observer that does nothing costs {nothing:.1f} µs at most, {verdict}."""
+Without an observer, a message passes checks for one only. An observer that does nothing costs {nothing:.1f} µs at most,
+{verdict}."""
 
 
 def _sdk(*, spans: bool) -> Observer:
@@ -68,99 +59,44 @@ def one(case: str, name: str | None, messages: int) -> float:
     return min(measure(case, messages, observer=None if name is None else OBSERVERS[name]()))
 
 
-def least(case: str, name: str | None, messages: int, tree: Path = HERE) -> float:
-    """Return the same in a process of its own, with the sources of the tree."""
-    return float(in_process(f"observers.one({case!r}, {name!r}, {messages})", tree=tree))
+def least(case: str, name: str | None, messages: int) -> float:
+    """Return the same in a process of its own."""
+    return float(in_process(f"observers.one({case!r}, {name!r}, {messages})"))
 
 
-def costs(messages: int, rounds: int) -> tuple[dict[tuple[str, str], float], int]:
-    """Return the µs that each row adds to each case, and the number of checks in the sources.
-
-    Of `UNCHECKED`: what the sources take more than they do without those checks.
-    """
+def costs(messages: int, rounds: int) -> dict[tuple[str, str], float]:
+    """Return the µs that each row adds to each case."""
     found: dict[tuple[str, str | None], float] = {}
-    with tempfile.TemporaryDirectory() as place:
-        checks = unchecked(Path(place))
-        for _ in range(rounds):
-            for case in CASES:
-                taken: dict[str | None, float] = {UNCHECKED: least(case, None, messages, Path(place))}
-                for name in (None, *OBSERVERS, AGAIN):
-                    taken[name] = least(case, None if name == AGAIN else name, messages)
-                for name, micros in taken.items():
-                    found[case, name] = min(micros, found.get((case, name), float("inf")))
+    for _ in range(rounds):
+        for case in CASES:
+            for name in (None, *OBSERVERS, AGAIN):
+                micros = least(case, None if name == AGAIN else name, messages)
+                found[case, name] = min(micros, found.get((case, name), float("inf")))
     rows = {(case, name): each - found[case, None] for (case, name), each in found.items() if name is not None}
-    rows |= {(case, UNCHECKED): -rows[case, UNCHECKED] for case in CASES}
-    return {row: round(each, 1) + 0.0 for row, each in rows.items()}, checks  # 0.0 has no sign then
+    return {row: round(each, 1) + 0.0 for row, each in rows.items()}  # 0.0 has no sign then
 
 
-def text(rows: Mapping[tuple[str, str], float], checks: int, rounds: int, python: str) -> str:
+def text(rows: Mapping[tuple[str, str], float], rounds: int, python: str) -> str:
     """Return a row for each observer, and what follows from them."""
     lines = paragraphs(_TEXT, python=python, rounds=rounds)
-    signs = {name: "+" if name in (AGAIN, UNCHECKED) else "" for name in (AGAIN, UNCHECKED, *OBSERVERS)}
+    signs = {AGAIN: "+", **dict.fromkeys(OBSERVERS, "")}
     cells = [(name, *(f"{rows[case, name]:{sign}.1f}" for case in CASES)) for name, sign in signs.items()]
     heads, _, *its_rows = table(("`observer=`", *CASES.values()), cells)
     lines += [heads, "|---|---:|---:|", *its_rows, ""]
     noise = max(abs(rows[case, AGAIN]) for case in CASES)
-    checked, nothing = (max(rows[case, name] for case in CASES) for name in (UNCHECKED, NOTHING))
-    measurable = "nothing that could be measured" if checked <= noise else "**more than could be put down to chance**"
+    nothing = max(rows[case, NOTHING] for case in CASES)
     verdict = f"{'less' if nothing < LIMIT else '**not less**'} than the {LIMIT:g} µs that are its limit"
-    numbers = {"noise": noise, "checks": checks, "checked": checked, "nothing": nothing}
-    lines += paragraphs(_SAYS, measurable=measurable, verdict=verdict, **numbers)
+    lines += paragraphs(_SAYS, noise=noise, nothing=nothing, verdict=verdict)
     return "\n".join(lines)
 
 
-def seen(page: str) -> tuple[dict[tuple[str, str], float], int, int, str]:
+def seen(page: str) -> tuple[dict[tuple[str, str], float], int, str]:
     """Return what `text` was made of, from its page."""
     lines = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
     rows = {(case, name): float(cell) for name, *cells in lines[1:] for case, cell in zip(CASES, cells, strict=True)}
     words = " ".join(page.split())
-    (checks,), (rounds,), (python,) = (
-        re.findall(each, words) for each in (r"the (\d+) checks", r"the least of (\d+) runs", r"\((Python [\d.]+)\)")
-    )
-    return rows, int(checks), int(rounds), python
-
-
-def unchecked(place: Path) -> int:
-    """Write the sources without their checks there, as ``src/redelivery``; how many were left out."""
-    root = place / "src" / "redelivery"
-    shutil.copytree(HERE / "src" / "redelivery", root, ignore=shutil.ignore_patterns("__pycache__"))
-    found = 0
-    for file in sorted((root / "client").rglob("*.py")):
-        source, checks = without_checks(file.read_text(encoding="utf-8"))
-        if checks:
-            file.write_text(source, encoding="utf-8")
-        found += checks
-    return found
-
-
-def without_checks(source: str) -> tuple[str, int]:
-    """Return the source as it would be if there were no observers, and how many ``if`` it had for them."""
-    removal = _Removal()
-    changed = removal.visit(ast.parse(source))
-    return ast.unparse(ast.fix_missing_locations(changed)), removal.found
-
-
-class _Removal(ast.NodeTransformer):
-    found = 0
-
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        self.generic_visit(node)
-        answer = _answer(node.test)
-        if answer is None:
-            return node
-        self.found += 1
-        return (node.body if answer else node.orelse) or [ast.Pass()]
-
-
-def _answer(test: ast.expr) -> bool | None:
-    """Return the outcome without an observer; None where that depends on more."""
-    match test:
-        case ast.Compare(left=ast.Attribute(attr=name), ops=[operator], comparators=[ast.Constant(value=None)]):
-            return isinstance(operator, ast.Is) if name in _ASKED else None
-        case ast.BoolOp(op=operator, values=values):
-            decides = isinstance(operator, ast.Or)  # what one of them must be to decide it
-            return decides if any(_answer(each) is decides for each in values) else None
-    return None
+    (rounds,), (python,) = (re.findall(each, words) for each in (r"the least of (\d+) runs", r"\((Python [\d.]+)\)"))
+    return rows, int(rounds), python
 
 
 def main() -> None:
@@ -176,7 +112,7 @@ def main() -> None:
         found = seen(costly)
     else:
         python = f"Python {sys.version.split()[0]}"
-        found = (*costs(options.messages, options.rounds), options.rounds, python)
+        found = (costs(options.messages, options.rounds), options.rounds, python)
     new = before + BEGIN + text(*found) + END + after
     if not options.check:
         PAGE.write_text(new, encoding="utf-8")
