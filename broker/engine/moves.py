@@ -149,6 +149,8 @@ def dead_letter(state: EngineState, entry: Entry, cause: str | None, now: int, *
         queue = state.bound.get(entry.queue) if entry.queue is not None else None
         subscriber = queue.binding.subscriber if queue is not None and queue.binding is not None else None
         letters = state.rules.letters(Failure(entry, cause, now, expired, state.queues.__contains__, subscriber))
+    elif not expired:
+        state.rules.lost.note(entry.message, "what fails in a subscription that is not durable is no dead letter", now)
     if state.observer is not None:
         if expired:
             state.observer.expired(entry)
@@ -322,7 +324,7 @@ def remove_queue(state: EngineState, queue: QueueState, reason: str) -> None:
 
 def _enqueue(state: EngineState, queue: QueueState, message: StoredMessage) -> None:
     entry = state.new_entry(message, queue.name)
-    entry.makes_dead_letter = queue.makes_dead_letters
+    entry.makes_dead_letter = queue.makes_dead_letters or state.rules.letters_of_volatile
     entry.redeliveries = message.resends
     if not paging.keep(state, queue, entry):
         queue.add(entry)

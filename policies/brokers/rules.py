@@ -176,6 +176,10 @@ class Rules(ABC):
         del key
         return None
 
+    def letter_queues(self, destination: Destination) -> tuple[str, ...]:
+        """List the queues that get the dead letters of a destination, as far as the file says that they are there."""
+        return self.rules_for(destination).dead_letter_queues
+
     def queues_by_host(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """List the virtual hosts with their queues, the default one first; none where a broker has none."""
         return ()

@@ -16,6 +16,12 @@ def _broker_j(
     return Scenario(f"{file} {name}", file, queue, manner, says=says, **fields)  # type: ignore[arg-type]  # handed through
 
 
+# The exchanges, each with its type and the binding keys of its queues.
+EXCHANGES: Final = {
+    "fanned": ("fanout", {"j.fanout_DLQ": "any"}),
+    "directed": ("direct", {"j.direct_DLQ": "j.direct", "j.later_DLQ": "another"}),
+}
+MADE: Final = {"published": "createdOnPublish", "consumed": "createdOnConsume"}  # the queues of these names
 QUEUES: Final[Mapping[str, Mapping[str, object]]] = {
     "three": {"maximumDeliveryAttempts": 3, "dead": True},
     "discarded": {"maximumDeliveryAttempts": 3},
@@ -30,6 +36,19 @@ QUEUES: Final[Mapping[str, Mapping[str, object]]] = {
     "prefetched": {"maximumDeliveryAttempts": 3, "dead": True},
     "expired": {"expiryPolicy": "DELETE", "dead": True},
     "expired-routed": {"expiryPolicy": "ROUTE_TO_ALTERNATE", "dead": True},
+    # ``alternate``: what it names instead; ``after``: a queue that stands behind it in the file.
+    "gone": {"maximumDeliveryAttempts": 2, "alternate": "j.gone_DLQ"},
+    "gone-expired": {
+        "expiryPolicy": "ROUTE_TO_ALTERNATE",
+        "maximumMessageTtl": 300,
+        "alternate": "j.gone-expired_DLQ",
+    },
+    "later": {"maximumDeliveryAttempts": 2, "alternate": "j.later_DLQ", "after": "j.later_DLQ"},
+    "published": {"maximumDeliveryAttempts": 2, "alternate": "published.DLQ"},
+    "consumed": {"maximumDeliveryAttempts": 2, "alternate": "consumed.DLQ"},
+    "fanout": {"maximumDeliveryAttempts": 2, "alternate": "fanned", "after": "j.fanout_DLQ"},
+    "direct": {"maximumDeliveryAttempts": 2, "alternate": "directed", "after": "j.direct_DLQ"},
+    "unbound": {"maximumDeliveryAttempts": 2, "alternate": "amq.fanout"},
     "max-ttl-routed": {"expiryPolicy": "ROUTE_TO_ALTERNATE", "maximumMessageTtl": 300, "dead": True},
 }
 BROKER_J: Final = (
@@ -52,6 +71,14 @@ BROKER_J: Final = (
         sends=3,
         prefetch=3,
     ),
+    _broker_j("gone", "an alternate binding to a queue that is not there"),
+    _broker_j("gone-expired", "the same, of what expires", "leave", patience=1.5),
+    _broker_j("later", "an alternate binding to a queue that stands behind it in the file"),
+    _broker_j("published", "to a queue that is made when something is sent to it", dead=("published.DLQ",)),
+    _broker_j("consumed", "to one that is made when something is consumed from it", dead=("consumed.DLQ",)),
+    _broker_j("fanout", "to a fanout exchange"),
+    _broker_j("direct", "to a direct exchange: a dead letter has no routing key", dead=("j.direct_DLQ",)),
+    _broker_j("unbound", "to an exchange to which no queue is bound"),
     _broker_j("expired", "an expired message is deleted", "leave", ttl=100, patience=1.0),
     _broker_j(
         "expired-routed",

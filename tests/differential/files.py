@@ -10,7 +10,7 @@ from string import Template
 from typing import Any, Final
 
 from tests.differential.artemis import ADDRESSES, JMS_ADDRESSES, JMS_NO_ROUTE, MATCHES
-from tests.differential.broker_j import BOUND, QUEUES
+from tests.differential.broker_j import BOUND, EXCHANGES, MADE, QUEUES
 
 from redelivery.testing.brokers.spec import BrokerSpec, Site
 from redelivery.testing.brokers.specs import activemq, artemis, hornetq, qpid
@@ -209,13 +209,30 @@ def _broker_j(file: str, host: str, ports: Mapping[str, int]) -> str:
     for name, given in (BOUND if file == "broker-j-bound" else QUEUES).items():
         values = dict(given)
         queue: dict[str, Any] = {"name": f"j.{name}", "type": "standard"}
-        dead = values.pop("dead", None)
+        if "alternate" in values:
+            queue["alternateBinding"] = {"destination": values.pop("alternate")}
+        dead, after = values.pop("dead", None), values.pop("after", None)
         if dead is not None:
             queues.append({"name": f"j.{name}_DLQ", "type": "standard", "maximumDeliveryAttempts": 0})
         if dead:
             queue["alternateBinding"] = {"destination": f"j.{name}_DLQ"}
         queues.append({**queue, **values})
-    host_text = {"type": "Memory", "context": context, "queues": queues}
+        if after is not None:
+            queues.append({"name": after, "type": "standard", "maximumDeliveryAttempts": 0})
+    host_text: dict[str, Any] = {"type": "Memory", "context": context, "queues": queues}
+    if file == "broker-j":
+        host_text["exchanges"] = [
+            {
+                "name": name,
+                "type": kind,
+                "durableBindings": [{"destination": queue, "bindingKey": key} for queue, key in bound.items()],
+            }
+            for name, (kind, bound) in EXCHANGES.items()
+        ]
+        host_text["nodeAutoCreationPolicies"] = [
+            {"pattern": rf"{name}\..*", "nodeType": "queue", "attributes": {}, made: "true"}
+            for name, made in MADE.items()
+        ]
     users = [{"name": "guest", "type": "managed", "password": "guest"}]
     broker = {
         "name": "qpid",

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from redelivery.broker.engine.entries import Entry
+from redelivery.broker.engine.rules.lost import LostMessages
 from redelivery.broker.engine.rules.rules import CONSUMED, FAILED, UNCOUNTED, Failure, Manner, Origin, ReturnDecision
 from redelivery.broker.engine.stored import StoredMessage, size_of
 from redelivery.model.destinations import Destination, Queue, Topic
@@ -32,6 +33,7 @@ class ArtemisBroker:
 
     origin = Origin.ANNOTATIONS
     enlists_acks = False  # over STOMP an ACK counts at once, in a transaction as well
+    letters_of_volatile = True
 
     def __init__(self, rules: ArtemisRules, rng: Random | None = None) -> None:
         self._rules = rules
@@ -40,6 +42,7 @@ class ArtemisBroker:
         self._settings: dict[str, AddressSettings] = {}
         self._filters = {each.filter: Selector(each.filter) for each in rules.queues if each.filter}
         self._made = {f"{each.address}::{each.name}" for each in rules.queues if each.name != each.address}
+        self.lost = LostMessages()
         self.counts_first = rules.persist_delivery_count_before_delivery
 
     def arriving(self, message: StoredMessage, now: int) -> StoredMessage:
@@ -99,6 +102,8 @@ class ArtemisBroker:
         settings = self._settings_for(message.destination)
         address = settings.expiry_address if failure.expired else settings.dead_letter_address
         if address is None:
+            if not failure.expired:
+                self.lost.note(message, "no dead-letter-address is set for it", failure.now)
             return ()
         properties = MappingProxyType({**message.properties, **self._origin(failure)})
         letter = replace(
@@ -109,8 +114,10 @@ class ArtemisBroker:
             delivery_time=0,
             size=size_of(message.body, properties),
         )
-        places = self._queues_of(address, settings, letter, failure)
-        return tuple(replace(letter, destination=place) for place in dict.fromkeys(places))
+        places = dict.fromkeys(self._queues_of(address, settings, letter, failure))
+        if not places:
+            self.lost.note(message, f"no queue is bound to {address}, where it should go", failure.now)
+        return tuple(replace(letter, destination=place) for place in places)
 
     def _origin(self, failure: Failure) -> dict[str, Value]:
         message, prefix = failure.message, self._prefix

@@ -14,6 +14,7 @@ from typing import Final
 
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.entries import Entry
+from redelivery.broker.engine.rules.lost import LostMessages
 from redelivery.broker.engine.rules.rules import COUNTED, UNCOUNTED, Failure, Manner, Origin, ReturnDecision
 from redelivery.broker.engine.stored import StoredMessage, size_of
 from redelivery.model.destinations import Destination
@@ -41,12 +42,14 @@ class ClassicBroker:
 
     counts_first = False
     enlists_acks = True
+    letters_of_volatile = False
 
     def __init__(self, config: BrokerConfig, rng: Random | None = None) -> None:
         self._config = config
         self._rules = config.rules if isinstance(config.rules, ClassicRules) else None
         self.origin = Origin.PROPERTIES if self._rules is None else Origin.NOWHERE
         self._rng = rng
+        self.lost = LostMessages()
         self._discarded = 0
         self._audits: dict[object, OrderedDict[str, None]] = {}
 

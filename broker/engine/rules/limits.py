@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from redelivery.broker.engine.entries import Entry
+from redelivery.broker.engine.rules.lost import LostMessages
 from redelivery.broker.engine.rules.rules import COUNTED, FAILED, UNCOUNTED, Failure, Manner, Origin, ReturnDecision
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.model.destinations import Destination, Queue
@@ -18,13 +19,15 @@ from redelivery.policies.brokers.rules import DestinationRules, Lifetime, Rules
 class _Charges:
     """The manners in which a delivery counts, also one that no client has had, and in which it fails for good at once.
 
-    ``clears``: a dead letter that has expired has no time to live any more.
+    ``clears``: a dead letter that has expired has no time to live any more. ``declares``: its clients make
+    queues that its file does not have.
     """
 
     seen: frozenset[Manner]
     unseen: frozenset[Manner] = frozenset()
     fails: frozenset[Manner] = frozenset()
     clears: bool = False
+    declares: bool = False
 
 
 _BROKER_J: Final = _Charges(
@@ -38,6 +41,7 @@ _RABBITMQ: Final = _Charges(
     seen=frozenset({Manner.FAILED, Manner.CLOSED, Manner.DISCONNECTED, Manner.LOST}),
     fails=frozenset({Manner.REJECTED, Manner.NACKED, Manner.UNDELIVERABLE}),
     clears=True,
+    declares=True,
 )
 CHARGES: Final[Mapping[str, _Charges]] = MappingProxyType(
     {"Qpid Java broker": _QPID, "Qpid Broker-J": _BROKER_J, "RabbitMQ": _RABBITMQ}
@@ -50,6 +54,7 @@ class CountingBroker:
 
     counts_first = False
     enlists_acks = True
+    letters_of_volatile = False
     origin = Origin.NOWHERE
 
     def __init__(self, rules: Rules) -> None:
@@ -57,6 +62,8 @@ class CountingBroker:
         self._known: dict[Destination, DestinationRules] = {}
         self._lifetimes: dict[str, Lifetime] = {}
         self._charges = CHARGES[rules.broker]
+        self._made = frozenset(rules.names() if self._charges.declares else ())
+        self.lost = LostMessages()
 
     def arriving(self, message: StoredMessage, now: int) -> StoredMessage:
         """Give it the time to live by the queue's maximum and minimum."""
@@ -114,8 +121,23 @@ class CountingBroker:
                 expiration=expiration,
                 own_expiration=None,
             )
-            for target in self._rules_for(message.destination).dead_letter_queues
+            for target in self._targets(failure)
         ]
+
+    def _targets(self, failure: Failure) -> Sequence[str]:
+        """The queues that get it; what none gets is lost."""
+        place, rules = failure.message.destination, self._rules_for(failure.message.destination)
+        if rules.dead_letter is None:
+            self.lost.note(failure.message, rules.removed_because, failure.now)
+            return ()
+        found = [
+            each
+            for each in self._rules.letter_queues(place)
+            if not self._made or each in self._made or failure.exists(each)
+        ]
+        if not found:
+            self.lost.note(failure.message, f"no queue stands behind {rules.dead_letter}", failure.now)
+        return found
 
     def _rules_for(self, destination: Destination) -> DestinationRules:
         found = self._known.get(destination)

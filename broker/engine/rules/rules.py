@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Final, Protocol
 
 from redelivery.broker.engine.entries import Entry
+from redelivery.broker.engine.rules.lost import LostMessages
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.model.destinations import Destination
 
@@ -81,12 +82,16 @@ class EngineRules(Protocol):
     """One broker's.
 
     ``counts_first``: a store counts a delivery before it is made (``persist-delivery-count-before-delivery``).
-    ``enlists_acks``: an ACK over STOMP is part of its transaction. ``origin``: see `Origin`.
+    ``enlists_acks``: an ACK over STOMP is part of its transaction. ``origin``: see `Origin`. ``lost``: warns of what
+    nobody gets any more. ``letters_of_volatile``: what fails in a subscription that is not durable becomes a dead
+    letter too.
     """
 
     counts_first: bool
     enlists_acks: bool
     origin: Origin
+    lost: LostMessages
+    letters_of_volatile: bool
 
     def arriving(self, message: StoredMessage, now: int) -> StoredMessage:
         """A message as it is kept: its time to live may change."""

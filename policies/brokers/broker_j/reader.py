@@ -9,6 +9,7 @@ from redelivery.model.suggestions import unknown_option
 from redelivery.policies.brokers.broker_j import names
 from redelivery.policies.brokers.broker_j.rules import (
     AutoCreation,
+    BrokerJExchange,
     BrokerJHost,
     BrokerJLevel,
     BrokerJQueue,
@@ -85,9 +86,20 @@ def _host(host: Json, name: str, outer: BrokerJLevel, report: ReadingReport) -> 
             continue
         title = f"nodeAutoCreationPolicy {pattern.text!r}"
         level = _level(attributes, title, "", report) if attributes else BrokerJLevel()
-        rules.append(AutoCreation(pattern.text, level))
+        by_publishing = report.read(
+            read_flag, "createdOnPublish", rule.member("createdOnPublish") or "false", rule.place
+        )
+        rules.append(AutoCreation(pattern.text, level, by_publishing is not False))
     context = _context(host, report)
-    return BrokerJHost(name, tuple(queues), tuple(rules), context if context != BrokerJLevel() else outer)
+    known = context if context != BrokerJLevel() else outer
+    return BrokerJHost(name, tuple(queues), tuple(rules), known, tuple(_exchanges(host, report)))
+
+
+def _exchanges(host: Json, report: ReadingReport) -> Iterator[BrokerJExchange]:
+    for each in listed(host.get("exchanges"), "exchanges", report.problem):
+        bindings = listed(each.get("durableBindings"), "durableBindings", report.problem)
+        bound = tuple((one.member("destination"), one.member("bindingKey")) for one in bindings)
+        yield BrokerJExchange(each.member("name"), each.member("type"), bound)
 
 
 def _level(element: Json, title: str, queue: str, report: ReadingReport) -> BrokerJLevel:

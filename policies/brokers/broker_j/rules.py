@@ -52,10 +52,32 @@ class BrokerJQueue:
 
 @dataclass(frozen=True, slots=True)
 class AutoCreation:
-    """A ``nodeAutoCreationPolicy``: queues whose name the pattern matches as a whole are made with these settings."""
+    """A ``nodeAutoCreationPolicy``: queues whose name the pattern matches as a whole are made with these settings.
+
+    ``on_publish``: also by what is sent there, a dead letter for instance; False: by a consumer only.
+    """
 
     pattern: str
     level: BrokerJLevel = BrokerJLevel()
+    on_publish: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerJExchange:
+    """An exchange of a virtual host. ``kind``: ``fanout``, ``direct``, ``topic`` or ``headers``.
+
+    ``bindings``: what is bound to it, each with its binding key.
+    """
+
+    name: str
+    kind: str
+    bindings: tuple[tuple[str, str], ...] = ()
+
+    def dead_letters(self) -> Iterator[str]:
+        """Yield what gets a dead letter: it has no routing key where it was sent to a queue over AMQP 1.0."""
+        for queue, key in self.bindings:
+            if self.kind == "fanout" or (self.kind == "direct" and not key) or (self.kind == "topic" and key == "#"):
+                yield queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +88,17 @@ class BrokerJHost:
     queues: tuple[BrokerJQueue, ...] = ()
     auto_creation: tuple[AutoCreation, ...] = ()
     context: BrokerJLevel = BrokerJLevel()
+    exchanges: tuple[BrokerJExchange, ...] = ()
+
+    def behind(self, target: str) -> tuple[str, ...]:
+        """Return the queues that get what an alternate binding sends to ``target``."""
+        if any(each.name == target for each in self.queues):
+            return (target,)
+        if any(rule.on_publish and expression(rule.pattern).fullmatch(target) for rule in self.auto_creation):
+            return (target,)
+        made = {each.name for each in self.queues}
+        bound = (queue for each in self.exchanges if each.name == target for queue in each.dead_letters())
+        return tuple(dict.fromkeys(queue for queue in bound if queue in made))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +159,15 @@ class BrokerJRules(HostedRules[BrokerJHost, BrokerJQueue]):
             settings=tuple({each.name: each for _, level in reversed(levels) for each in level.settings}.values()),
             notes=notes,
         )
+
+    def letter_queues(self, destination: Destination) -> tuple[str, ...]:
+        """List the queues that the alternate binding leads to; where the file has no queues of the virtual host, the
+        one of that name.
+        """
+        target, (host, _) = self.rules_for(destination).dead_letter, self._found(destination.name)
+        if target is None or host is None or not host.queues:
+            return () if target is None else (target,)
+        return host.behind(target)
 
     def lifetime(self, key: str) -> Lifetime:
         """Return the bounds that the nearest levels set; what expires is removed but for ROUTE_TO_ALTERNATE."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from redelivery.model.errors import ConfigError
 from redelivery.policies.brokers.broker_j.names import CONTEXT, written
-from redelivery.policies.brokers.broker_j.rules import BrokerJHost, BrokerJLevel, BrokerJRules
+from redelivery.policies.brokers.broker_j.rules import BrokerJExchange, BrokerJHost, BrokerJLevel, BrokerJRules
+from redelivery.policies.kinds import FLAG
 
 
 def write_broker_j(rules: BrokerJRules) -> str:
@@ -32,15 +33,30 @@ def write_broker_j(rules: BrokerJRules) -> str:
 def _host(host: BrokerJHost) -> dict[str, Any]:
     document: dict[str, Any] = {"type": "Memory", **_context(host.context)}
     if host.auto_creation:
-        made = {"createdOnPublish": "true", "createdOnConsume": "true", "nodeType": "queue"}
         document["nodeAutoCreationPolicies"] = [
-            {"pattern": rule.pattern, **made, "attributes": written(rule.level)} for rule in host.auto_creation
+            {
+                "pattern": rule.pattern,
+                "createdOnPublish": FLAG.spell(rule.on_publish),
+                "createdOnConsume": "true",
+                "nodeType": "queue",
+                "attributes": written(rule.level),
+            }
+            for rule in host.auto_creation
         ]
     document["queues"] = [
         {"name": queue.name, "type": "standard", **written(queue.level), **_context(queue.context)}
         for queue in host.queues
     ]
+    if host.exchanges:
+        document["exchanges"] = [_exchange(each) for each in host.exchanges]
     return document
+
+
+def _exchange(exchange: BrokerJExchange) -> dict[str, Any]:
+    bindings = [
+        {"destination": queue, "bindingKey": key, "name": key, "arguments": {}} for queue, key in exchange.bindings
+    ]
+    return {"name": exchange.name, "type": exchange.kind, "durableBindings": bindings}
 
 
 def _context(level: BrokerJLevel) -> dict[str, Any]:

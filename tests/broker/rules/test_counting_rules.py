@@ -87,7 +87,8 @@ def test_rabbitmq_counts_in_quorum_queues_and_dead_letters_what_is_rejected() ->
         "x-dead-letter-exchange": "",
         "x-dead-letter-routing-key": "dead",
     }
-    policies = read(json.dumps({"queues": [{"name": "q", "vhost": "/", "arguments": arguments}]}), format="rabbitmq")
+    queues = [{"name": "q", "vhost": "/", "arguments": arguments}, {"name": "dead", "vhost": "/"}]
+    policies = read(json.dumps({"queues": queues}), format="rabbitmq")
     bench = Bench(policies)
     bench.send(body="1")
     assert bench.fail() == 3
@@ -100,7 +101,8 @@ def test_rabbitmq_s_exchange_leads_to_several_queues_or_to_none() -> None:
     arguments = {"x-dead-letter-exchange": "dlx"}
     bindings = [("orders.#", "dead"), ("#", "audit"), ("other", "never")]
     document = {
-        "queues": [{"name": name, "vhost": "/", "arguments": arguments} for name in ("orders.new", "lost")],
+        "queues": [{"name": name, "vhost": "/", "arguments": arguments} for name in ("orders.new", "lost")]
+        + [{"name": name, "vhost": "/"} for _, name in bindings],
         "exchanges": [{"name": "dlx", "vhost": "/", "type": "topic"}],
         "bindings": [
             {"source": "dlx", "vhost": "/", "destination": queue, "destination_type": "queue", "routing_key": key}
@@ -145,7 +147,7 @@ def test_broker_j_a_placeholder_in_the_default_alternate_binding_does_not_route(
 @promise("qpid-arguments")
 def test_the_arguments_of_a_declared_queue() -> None:
     queue = {"name": "q", "arguments": {"x-qpid-maximum-delivery-count": 4, "x-qpid-dlq-enabled": True}}
-    bench = Bench(read(json.dumps({"queues": [queue]})))
+    bench = Bench(read(json.dumps({"queues": [queue, {"name": "q_DLQ"}]})))
     bench.send()
     assert bench.fail() == 4
     assert len(bench.letters("q_DLQ")) == 1
@@ -185,8 +187,8 @@ def test_broker_j_what_expires_does_not_go_round_for_ever(second: str) -> None:
 @pytest.mark.parametrize("own", [0, 100])
 def test_rabbitmq_what_expires_is_dead_lettered_and_expires_no_more(own: int) -> None:
     arguments = {"x-message-ttl": 300, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
-    text = json.dumps({"queues": [{"name": "q", "vhost": "/", "arguments": arguments}]})
-    bench = Bench(read(text, format="rabbitmq"))
+    queues = [{"name": "q", "vhost": "/", "arguments": arguments}, {"name": "dead", "vhost": "/"}]
+    bench = Bench(read(json.dumps({"queues": queues}), format="rabbitmq"))
     bench.send(expiration=bench.now + own if own else 0)
     bench.pass_time(300)
     (letter,) = bench.letters("dead")
