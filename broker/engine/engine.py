@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from redelivery.broker.engine import moves
+from redelivery.broker.engine import bindings, moves
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.observer import EngineObserver
@@ -102,7 +102,7 @@ class Engine:
         check_no_local(subscription)
         wanted = subscription.destination
         if isinstance(wanted, Topic):
-            moves.subscribe(state, subscription, selector)
+            bindings.subscribe(state, subscription, selector)
             return
         subscription.selector = selector
         if not wanted.is_pattern:
@@ -154,7 +154,7 @@ class Engine:
         queues = self._state.detach(subscription)
         for queue in [self._state.queues[name] for name in queues]:
             if queue.binding is not None and not queue.binding.durable and not queue.consumers:
-                moves.remove_queue(self._state, queue, "its subscriber has gone")
+                bindings.remove_queue(self._state, queue, "its subscriber has gone")
         for dispatch in subscription.in_flight.values():
             dispatch.seen = dispatch.seen or all_seen
         held = [dispatch for dispatch in subscription.in_flight.values() if not dispatch.enlisted]
@@ -171,11 +171,11 @@ class Engine:
             InvalidDestinationError: there is none.
             IllegalStateError: it has a consumer, or a transaction that is open has messages of it.
         """
-        moves.unsubscribe(self._state, name, client_id)
+        bindings.unsubscribe(self._state, name, client_id)
 
     def topic_of(self, name: str, client_id: str | None) -> Destination:
         """The topic of a durable subscription. Raises as `remove_subscription`."""
-        return moves.unused(self._state, name, client_id).destination
+        return bindings.unused(self._state, name, client_id).destination
 
     def mark_seen(self, dispatches: Sequence[Dispatch], now: int) -> None:
         """The application has them; they no longer fill the window."""
@@ -295,7 +295,7 @@ class Engine:
         self._state.temporary.discard(destination.name)
         queue = self._state.queues.get(destination.name)
         if queue is not None and isinstance(destination, Queue):
-            moves.remove_queue(self._state, queue, "its temporary queue was removed")
+            bindings.remove_queue(self._state, queue, "its temporary queue was removed")
 
     def check_exists(self, destination: Destination) -> None:
         """Raise InvalidDestinationError where it is a temporary destination that was removed."""
