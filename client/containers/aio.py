@@ -63,7 +63,7 @@ class ListenerContainer(BaseContainer):
             Whether all handlers have returned within ``timeout`` seconds.
         """
         until = monotonic() + seconds("timeout", timeout)
-        self._workers.stopping.set()
+        self._take_nothing_new()
         for lane in list(self._lanes):
             with suppress(JMSError):  # it is closed already, or its session has failed
                 await lane.consumer.close()  # a worker that waits for a message waits no more

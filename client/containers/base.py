@@ -122,6 +122,10 @@ class BaseContainer:
         return not self._started
 
     @uninterruptible
+    def _take_nothing_new(self) -> None:
+        self._workers.stopping.set()
+
+    @uninterruptible
     def _begin(self, lanes: Sequence[Lane]) -> None:
         """Have these workers, all of them, before one of them can find that there are too few."""
         self._started = True

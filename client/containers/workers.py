@@ -18,6 +18,7 @@ from redelivery.client.aio.made import Made
 from redelivery.client.containers.settings import Settings
 from redelivery.model.callables import check_runs, not_run, unrun
 from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.threads.guard import uninterruptible
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[Callable[[], Any], Any, T]
@@ -84,11 +85,15 @@ class Threads:
 
     def ended(self, until: float) -> bool:
         """Wait for all workers but the caller, until then (monotonic seconds). False: one has not ended."""
-        with self._lock:
-            threads = [each for each in self._threads if each is not threading.current_thread()]
+        threads = self._others()
         for thread in threads:
             thread.join(max(0.0, until - monotonic()))
         return not any(thread.is_alive() for thread in threads)
+
+    @uninterruptible
+    def _others(self) -> list[threading.Thread]:
+        with self._lock:
+            return [each for each in self._threads if each is not threading.current_thread()]
 
     def cancel(self) -> None:
         """Do nothing: threads go on."""

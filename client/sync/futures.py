@@ -25,6 +25,7 @@ from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.transports.flows import NotSent
 from redelivery.transports.seam import NO_ANSWER, Pending
 from redelivery.transports.wire.clock import monotonic, session_time
+from redelivery.transports.wire.threads.guard import uninterruptible
 from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 _NEWS: Final = 0.05  # seconds after which one whose connection is lost looks for the next one
@@ -114,6 +115,7 @@ class SendFuture(Future[Message]):
             self._message.stamp(message_id=identifier)
         return self._message
 
+    @uninterruptible
     def _make(self) -> None:
         with self._making:
             if self._made:

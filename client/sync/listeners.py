@@ -22,6 +22,7 @@ from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, 
 from redelivery.model.messages import Message, Receipt
 from redelivery.transports.seam import T
 from redelivery.transports.wire.clock import session_time
+from redelivery.transports.wire.threads.guard import await_in_steps, uninterruptible
 from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 log = logging.getLogger(__name__)
@@ -111,9 +112,10 @@ class ListenerLoop:
         if not self._listeners and not in_callback:
             self._end_thread()
 
+    @uninterruptible
     def wait_until_idle(self, timeout: float) -> bool:
         """Wait for a running callback; True where none is running any more. True at once inside a callback."""
-        return self.in_callback or self._idle.wait(timeout)
+        return self.in_callback or await_in_steps(self._idle.wait, timeout)
 
     def end(self, timeout: float) -> None:
         """End the thread, as soon as its callback returns; one that does not return in time is left to itself."""

@@ -10,6 +10,7 @@ import pytest
 from tests.transports.scripted import text
 
 from redelivery.model.destinations import Destination, Queue
+from redelivery.model.errors import ConnectError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.transports.dialects.rabbitmq import STOMP
 from redelivery.transports.flows import Flow
 from redelivery.transports.stomp.beside import Login
@@ -63,6 +64,17 @@ def test_a_refusal_in_other_words_is_asked_for_again(
     said: tuple[str | None, ...], found: tuple[bool, bool, int]
 ) -> None:
     assert find(Answered(*said), Queue("orders")) == found
+
+
+@pytest.mark.parametrize(("why", "kind"), [(TimeoutError(), RequestTimeoutError), (OSError(), ConnectionLostError)])
+def test_a_login_that_is_not_answered_is_no_loss_of_the_connection(why: OSError, kind: type[JMSError]) -> None:
+    class Unreachable(Answered):
+        def _connect(self) -> Flow[Login]:
+            yield from ()
+            raise ConnectError("no second login") from why
+
+    with pytest.raises(kind, match=r"looking for queue://orders: no second login"):
+        find(Unreachable(), Queue("orders"))
 
 
 def test_a_queue_that_is_found_after_a_message_to_it_was_checked_is_named_as_it_was_found() -> None:

@@ -97,6 +97,8 @@ class QueueFinder:
         try:
             login = yield from self._log_in()
         except ConnectError as error:
+            if isinstance(error.__cause__, TimeoutError):
+                raise RequestTimeoutError(f"looking for {destination}: {error}") from error
             raise ConnectionLostError(f"looking for {destination}: {error}") from error
         try:
             return (yield from self._ask(login, destination))

@@ -55,7 +55,7 @@ def log_in(
                 ) from None
             raise ConnectError(
                 f"{stream.name} did not answer CONNECT within connect_timeout={options.connect_timeout:g} s"
-            ) from None
+            ) from error
         raise
 
 

@@ -111,12 +111,17 @@ def interruption_point() -> None:
 
 
 def take(lock: threading.Lock, timeout: float) -> bool:
-    """Take a lock that others may hold for long, within ``timeout`` seconds; whether it is taken.
+    """Take a lock that others may hold for long, within ``timeout`` seconds, by `await_in_steps`; True: it is taken."""
+    return await_in_steps(lambda seconds: lock.acquire(timeout=seconds), timeout)
+
+
+def await_in_steps(wait: Callable[[float], bool], timeout: float) -> bool:
+    """Wait, at most ``timeout`` seconds, until ``wait``, given fewer seconds, is True; False: it has not been.
 
     An interrupt ends the wait. Called by work that must not be interrupted, which notes it.
     """
     until = monotonic() + timeout
-    while not lock.acquire(timeout=max(0.0, min(_STEP, until - monotonic()))):
+    while not wait(max(0.0, min(_STEP, until - monotonic()))):
         interruption_point()
         if monotonic() >= until:
             return False
