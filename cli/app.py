@@ -16,16 +16,13 @@ from redelivery.cli.demo.orders import Demo
 from redelivery.cli.demo.outage import DemoOutage
 from redelivery.cli.demo.spark import missing, spark_job
 from redelivery.cli.demo.view import View
-from redelivery.cli.dlq import dlq
+from redelivery.cli.dlq.commands import dlq
 from redelivery.cli.doctor import doctor
-from redelivery.cli.edit import edit
-from redelivery.cli.letter_files import export, import_letters
 from redelivery.cli.messages import browse, receive, send, tail
 from redelivery.cli.parts.broker import Broker, with_another_broker, with_broker_or_none
 from redelivery.cli.parts.shown import complain, log_visibly, visible
 from redelivery.cli.parts.target import Properties, values_of
 from redelivery.cli.policy import policy
-from redelivery.cli.receipts import resume, undo, verify
 from redelivery.cli.run import BrokenModuleError, NoAppError, load
 from redelivery.model.errors import ConfigError
 from redelivery.model.version import version
@@ -33,9 +30,6 @@ from redelivery.model.version import version
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 for each in (send, receive, browse, tail):
     app.command()(each)
-dlq.command(name="import")(import_letters)
-for each in (edit, export, verify, undo, resume):
-    dlq.command()(each)
 app.add_typer(dlq, name="dlq")
 app.add_typer(policy, name="policy")
 app.command()(doctor)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from redelivery.cli.dlq import Group_, Limit, Yes
+from redelivery.cli.dlq.options import Group_, Limit, Yes
 from redelivery.cli.parts.broker import Broker, with_broker
 from redelivery.cli.parts.lines import read, write
 from redelivery.cli.parts.looking import looking

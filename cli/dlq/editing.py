@@ -11,7 +11,7 @@ import click
 import typer
 
 from redelivery import Connection, Message
-from redelivery.cli.dlq import DryRun, Group_, Limit, Rate, Receipts, Yes
+from redelivery.cli.dlq.options import DryRun, Group_, Limit, Rate, Receipts, Yes
 from redelivery.cli.parts.broker import Broker, with_broker
 from redelivery.cli.parts.looking import at_terminal, looking
 from redelivery.cli.parts.shown import complain, visible

@@ -1,0 +1,148 @@
+"""``redelivery dlq ls``, ``show`` and ``groups``: letters are looked at, and none is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import Annotated, Any, Final
+
+import typer
+
+from redelivery import Connection
+from redelivery.cli.dlq.options import Group_, Limit, Yes, selection_of
+from redelivery.cli.messages import stamp
+from redelivery.cli.parts.broker import Broker, with_broker
+from redelivery.cli.parts.looking import looking
+from redelivery.cli.parts.progress import Counting
+from redelivery.cli.parts.shown import CUT, as_json, visible
+from redelivery.cli.parts.tables import print_table
+from redelivery.cli.parts.target import AsJson, NothingError, Queue, Where, nothing_in
+from redelivery.cli.parts.work import meant
+from redelivery.operate.letters.folding import By, Folding, failure
+from redelivery.operate.letters.groups import Group, group
+from redelivery.operate.letters.records import to_record
+from redelivery.operate.letters.selection import Selection
+
+_LONG: Final = 2000  # characters of a value that `show` prints
+
+
+@with_broker("dlq ls")
+def list_letters(
+    queue: Queue,
+    *,
+    broker: Broker,
+    where: Where = None,
+    group: Group_ = None,
+    limit: Limit = None,
+    yes: Yes = False,
+    json_: AsJson = False,
+) -> None:
+    """List the letters of a dead-letter queue: when they failed, from where they came, and why they are here.
+
+    Where a letter does not say when it failed, there is when it was sent, after "sent".
+    """
+    shown = 0
+    with looking("dlq ls", broker, queue, yes=yes) as connection:
+        selection = selection_of(queue, where, group, limit).on(connection)
+        folding = _folding(connection, selection) if json_ else None
+        for letter in selection.browse(connection):
+            shown += 1
+            if folding is not None:
+                print(as_json({**to_record(letter), "fingerprint": folding.fingerprint(failure(letter))}))
+                continue
+            said = letter.dead_letter
+            origin, why = (None, None) if said is None else (said.origin, said.exception or said.cause)
+            at = None if said is None else said.at
+            when = f"sent {stamp(letter.timestamp)}" if at is None else stamp(at)
+            columns = (letter.message_id or "-", origin or "-", why or "no cause")
+            print(when, *(visible(each, CUT) for each in columns), sep="  ")
+    if not shown:
+        raise nothing_in(selection.queue, meant(selection))
+
+
+@with_broker("dlq show")
+def show(
+    queue: Queue,
+    message_id: Annotated[
+        str | None, typer.Argument(metavar="[MESSAGE-ID]", help="Which one; without it the first.")
+    ] = None,
+    *,
+    broker: Broker,
+    where: Where = None,
+    yes: Yes = False,
+    json_: AsJson = False,
+) -> None:
+    """Show one letter: everything that it says. --json shows it whole, however long it is."""
+    with looking("dlq show", broker, queue, yes=yes) as connection:
+        selection = selection_of(queue, where)
+        letters = selection.browse(connection)
+        letter = next((each for each in letters if message_id in (None, each.message_id)), None)
+        if letter is None and message_id is None:
+            raise nothing_in(selection.queue, meant(selection))
+        if letter is None:
+            raise NothingError(f"{selection.queue} has no such letter")
+        folding = _folding(connection, selection)
+    record = {**to_record(letter), "fingerprint": folding.fingerprint(failure(letter))}
+    if json_:
+        print(as_json(record))
+        return
+    for name, value in record.items():
+        if value is not None:
+            for line in _lines(name, value):
+                print(line)
+
+
+@with_broker("dlq groups")
+def groups(
+    queue: Queue,
+    *,
+    broker: Broker,
+    where: Where = None,
+    limit: Limit = None,
+    by: Annotated[By, typer.Option(help="What letters of a group have in common.")] = "cause",
+    yes: Yes = False,
+    json_: AsJson = False,
+) -> None:
+    """Count the letters that failed alike: the same origin and exception, whatever numbers and names are in it.
+
+    --by type counts those with the same type of exception, --by origin those from the same queue.
+    """
+    with looking("dlq groups", broker, queue, yes=yes) as connection, Counting("looking", None, not json_) as counting:
+        selection = selection_of(queue, where, None, limit)
+        found = group(counting.of(selection.browse(connection)), by)
+    if json_:
+        print(as_json([_group_record(each) for each in found], 2))
+    elif found:
+        print_table(
+            ("letters", "group", "first", "last", "origin", "why"),
+            [
+                (each.count, each.fingerprint, stamp(each.first), stamp(each.last), each.origin or "-", _why(each, by))
+                for each in found
+            ],
+            narrow=("first", "last"),
+        )
+    if not found:
+        raise nothing_in(selection.queue, meant(selection))
+
+
+def _folding(connection: Connection, selection: Selection) -> Folding:
+    """Fold all letters among which the groups are found, so that their fingerprints are the same here."""
+    return Folding(map(failure, replace(selection, group=None, members=None, limit=None).browse(connection)))
+
+
+def _lines(name: str, value: object) -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        yield f"{name}:"
+        for each, inner in value.items():
+            yield f"  {visible(each, CUT)}: {visible(inner, _LONG)}"
+    else:
+        yield f"{name}: {visible(value, _LONG)}"
+
+
+def _group_record(found: Group) -> dict[str, Any]:
+    times = {name: None if (at := getattr(found, name)) is None else at.isoformat() for name in ("first", "last")}
+    return {**asdict(found), **times}
+
+
+def _why(found: Group, by: By) -> str:
+    return "-" if by == "origin" else found.exception or found.cause or "no cause"
