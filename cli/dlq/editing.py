@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import subprocess
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
 
-import click
 import typer
 
 from redelivery import Connection, Message
@@ -115,7 +118,7 @@ def _in_editor(connection: Connection, selection: Selection) -> Change:
 def _edited_by_hand(text: str) -> dict[str, Any]:
     """Ask for it in $EDITOR, until it is JSON. Raises ConfigError: it is none, and nobody is there to mend it."""
     while True:
-        text = click.edit(text, extension=".json", require_save=False) or ""
+        text = _in_program(text)
         try:
             after = json.loads(text)
             if not isinstance(after, dict):
@@ -126,6 +129,19 @@ def _edited_by_hand(text: str) -> dict[str, Any]:
                 raise ConfigError("the edited letter is not a JSON object; nothing was sent") from error
         else:
             return after
+
+
+def _in_program(text: str) -> str:
+    """Return what $VISUAL or $EDITOR makes of it. Raises ConfigError: it cannot be run, or fails."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with TemporaryDirectory(prefix="redelivery-") as folder:
+        file = Path(folder) / "letter.json"
+        file.write_text(text, encoding="utf-8")
+        try:
+            subprocess.run([*shlex.split(editor), str(file)], check=True)  # noqa: S603  # the operator's own
+            return file.read_text(encoding="utf-8")
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            raise ConfigError(f"the editor {editor!r} failed: {error}; set EDITOR; nothing was sent") from error
 
 
 def _editable(letter: Message) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class LetterWork:
         self._asked = selection
         self.selection = selection.on(connection)
         self._route = route
-        self._receipts = receipts_folder() if receipts is None else receipts
+        self._receipts = state_folder() / "receipts" if receipts is None else receipts
         self._to, self._run, self._keep = to, run or new_run(), keep
         self._receipt: ReceiptWriter | None = None
         self.edits: Mapping[str | None, Mapping[str, Any]] | None = None  # what edited letters become, once planned
@@ -176,10 +176,10 @@ class LetterWork:
         print(as_json({"letters": count, "stay": self.planned.stay, "dry_run": dry_run, **receipt}))
 
 
-def receipts_folder() -> Path:
-    """The folder of receipts where none is named, by the XDG Base Directory Specification."""
+def state_folder() -> Path:
+    """The folder of what is remembered between commands, by the XDG Base Directory Specification."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "redelivery" / "receipts"
+    return Path(state) / "redelivery"
 
 
 def meant(selection: Selection) -> str | None:

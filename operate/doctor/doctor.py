@@ -92,7 +92,7 @@ def examine(
         return Report("", in_order(findings), ("the broker itself, which was not reached",))
     with connection:
         meta = connection.metadata
-        rules = _own_rules(connection, asked, unchecked) if config is None else _of_version(config, meta)
+        rules = own_rules(connection, asked, unchecked) if config is None else _of_version(config, meta)
         if rules is not None:
             charges = meta.capabilities.counts_prefetched
             prefetch = _prefetch(url, client, _usual_prefetch(meta))
@@ -151,7 +151,7 @@ def _of_url(url: str) -> BrokerPolicies | None:
         return None  # connecting says it
 
 
-def _own_rules(connection: Connection, queues: tuple[Destination, ...], unchecked: list[str]) -> BrokerPolicies | None:
+def own_rules(connection: Connection, queues: tuple[Destination, ...], unchecked: list[str]) -> BrokerPolicies | None:
     """The rules that the broker itself reports."""
     if is_embedded_here(connection):
         return embedded_rules(connection)

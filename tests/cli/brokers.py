@@ -34,7 +34,8 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def run(url: str, *arguments: str, code: int = 0, **options: Any) -> Result:
     """A command with this URL, and the exit code that it must have."""
-    done = CliRunner(env={"REDELIVERY_URL": url}).invoke(app, arguments, **options)
+    env = {"REDELIVERY_URL": url, **options.pop("env", {})}
+    done = CliRunner(env=env).invoke(app, arguments, **options)
     assert done.exit_code == code, (done.output, done.exception)
     return done
 

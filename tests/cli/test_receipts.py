@@ -13,7 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.cli.brokers import LOOKED_AT, run, url
+from tests.cli.brokers import LOOKED_AT, bodies, run, url
 
 import redelivery
 from redelivery.operate.letters.receipts import read_receipt
@@ -35,10 +35,8 @@ def letters(url: str) -> Iterator[str]:
     """A queue of letters that failed on another one, which is its name and ".origin"."""
     name = f"receipts.{uuid4().hex[:8]}"
     yield name
-    with redelivery.connect(url) as connection, connection.session() as session:
-        for each in (name, f"{name}.origin", f"{name}.other"):
-            while session.consumer(each).receive(timeout=0.1):
-                pass
+    for each in (name, f"{name}.origin", f"{name}.other"):
+        bodies(url, each)
 
 
 def fill(url: str, letters: str, count: int) -> None:
@@ -220,10 +218,12 @@ def test_an_editor_changes_one_letter(url: str, letters: str, monkeypatch: pytes
     fill(url, letters, 2)
     for editor, code, says in (
         ("true", 1, "nothing was changed, and nothing was sent"),
+        ("false", 2, "the editor 'false' failed"),
+        ("/no/such/editor", 2, "set EDITOR; nothing was sent"),
         ("sed -i s/{/[/", 2, "is not a JSON object; nothing was sent"),
         ("sed -i s/price/cost/", 0, "1 edited and replayed"),
     ):
-        monkeypatch.setenv("EDITOR", editor)
+        monkeypatch.setenv("VISUAL", editor)
         done = run(url, "dlq", "edit", letters, "--limit", "1", "--yes", code=code)
         assert says in done.output
     assert "an editor changes one letter" not in done.output

@@ -13,7 +13,7 @@ from tests.promises.real.started import artemis_with, running
 import redelivery
 from redelivery.model.destinations import Queue
 from redelivery.operate.doctor import broker_j, inspect
-from redelivery.operate.doctor.doctor import _own_rules, examine
+from redelivery.operate.doctor.doctor import own_rules, examine
 from redelivery.operate.doctor.findings import Report
 from redelivery.testing.brokers.real import RealBroker
 from redelivery.testing.brokers.spec import Site
@@ -56,7 +56,7 @@ def test_artemis_reports_the_settings_of_the_addresses_that_it_lists(redelivery_
     with redelivery.connect(url) as connection:
         with connection.session() as session:
             session.producer(queue).send("here")
-        rules = _own_rules(connection, (), unchecked)
+        rules = own_rules(connection, (), unchecked)
     assert rules is not None
     assert queue in rules.rules.names() or "more addresses" in str(unchecked)  # of other tests: 200 at most are asked
     assert "DLQ" not in rules.rules.names()  # where dead letters go
@@ -147,7 +147,7 @@ def test_broker_j_reports_the_queues_that_nobody_names_and_their_rules(redeliver
     with redelivery.connect(url) as connection, connection.session() as session:
         session.producer(queue).send("waiting", persistent=False)
         temporary = session.temporary_queue()
-        rules = _own_rules(connection, (), unchecked)
+        rules = own_rules(connection, (), unchecked)
         states = inspect.Inspector(connection).states([])
         with session.consumer(queue) as consumer:
             assert consumer.receive(timeout=10) is not None
@@ -205,7 +205,7 @@ def test_broker_j_reports_its_rules_at_all_levels(default: str | None) -> None:
         url = f"amqp://{broker.host}:{broker.ports['amqp']}"
         report = examine(url, watch=0)
         with redelivery.connect(url) as connection:
-            rules = _own_rules(connection, (Queue("j.three_DLQ"), Queue("j.rest_DLQ")), [])
+            rules = own_rules(connection, (Queue("j.three_DLQ"), Queue("j.rest_DLQ")), [])
     assert rules is not None
 
     def fate(queue: str) -> tuple[int | None, str | None]:
