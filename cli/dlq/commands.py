@@ -38,5 +38,5 @@ for each in (verify, undo, resume):
 def about() -> None:
     """Dead letters: look at them, send them back, edit them, delete them; and prove what was done.
 
-    Without a command: queues.
+    Without a command it is queues.
     """

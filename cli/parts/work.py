@@ -157,8 +157,8 @@ class LetterWork:
         self._say(f"{self.moved} {done}", dry_run=False)
 
     def say_receipt(self) -> None:
-        """Say to people where the receipt is."""
-        if self._receipt is not None and not self.as_json:
+        """Say where the receipt is; on the standard error, so that a program's JSON is as it was."""
+        if self._receipt is not None:
             print(f"receipt: {visible(self._receipt.path)}", file=sys.stderr)
 
     def say_moved(self) -> None:
@@ -167,13 +167,12 @@ class LetterWork:
             self._say("", dry_run=False)
 
     def _say(self, text: str, *, dry_run: bool) -> None:
+        self.say_receipt()
         if not self.as_json:
             print(text)
-            self.say_receipt()
             return
         count = len(self.planned.ids) if dry_run else self.moved
-        receipt = {} if self._receipt is None else {"receipt": str(self._receipt.path)}
-        print(as_json({"letters": count, "stay": self.planned.stay, "dry_run": dry_run, **receipt}))
+        print(as_json({"letters": count, "stay": self.planned.stay, "dry_run": dry_run}))
 
 
 def state_folder() -> Path:

@@ -13,7 +13,7 @@ from tests.promises.real.started import artemis_with, running
 import redelivery
 from redelivery.model.destinations import Queue
 from redelivery.operate.doctor import broker_j, inspect
-from redelivery.operate.doctor.doctor import own_rules, examine
+from redelivery.operate.doctor.doctor import examine, own_rules
 from redelivery.operate.doctor.findings import Report
 from redelivery.testing.brokers.real import RealBroker
 from redelivery.testing.brokers.spec import Site
