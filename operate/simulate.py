@@ -80,11 +80,11 @@ def simulate(
         InvalidDestinationError: the str is not a destination.
     """
     rules = policies.explain(target)
-    policy = client.redelivery_policies.policy_for(rules.destination) if isinstance(client, BrokerPolicies) else client
+    policy = client.rules.policy_for(rules.destination) if isinstance(client, BrokerPolicies) else client
     is_client = policies.rules.is_client
     rounds = 1 if is_client else rules.maximum
     if policy is None and (is_client or rules.counts == "give-ups"):
-        policy = policies.redelivery_policies.policy_for(rules.destination) if is_client else RedeliveryPolicy()
+        policy = policies.rules.policy_for(rules.destination) if is_client else RedeliveryPolicy()
     local = 1 if policy is None else _deliveries(policy)
     multiplies = policy is None or (rules.counts == "give-ups" and not is_client)
     total = _times(rounds, local) if multiplies else local

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from redelivery.model.errors import ConfigError
-from redelivery.policies.brokers.client_url.reader import is_url, shown_url
+from redelivery.policies.brokers.clients.url.reader import is_url, shown_url
 from redelivery.policies.brokers.formats import LARGEST, URL, read_content, read_url
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.files.places import Place, problem_at

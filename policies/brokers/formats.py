@@ -24,9 +24,16 @@ from redelivery.policies.brokers.broker_j.writer import write_broker_j
 from redelivery.policies.brokers.classic import conversion as classic
 from redelivery.policies.brokers.classic.reader import is_activemq, read_activemq
 from redelivery.policies.brokers.classic.writer import write_activemq
-from redelivery.policies.brokers.client_url import conversion as client_url
-from redelivery.policies.brokers.client_url.reader import read_client_url, shown_url
-from redelivery.policies.brokers.client_url.writer import write_client_url
+from redelivery.policies.brokers.clients.spring import conversion as spring
+from redelivery.policies.brokers.clients.spring.reader import is_spring, read_spring
+from redelivery.policies.brokers.clients.spring.writer import write_spring
+from redelivery.policies.brokers.clients.url import conversion as client_url
+from redelivery.policies.brokers.clients.url.reader import read_client_url, shown_url
+from redelivery.policies.brokers.clients.url.writer import write_client_url
+from redelivery.policies.brokers.kubernetes import conversion as kubernetes
+from redelivery.policies.brokers.kubernetes.documents import is_kubernetes, shown_kinds
+from redelivery.policies.brokers.kubernetes.reader import read_kubernetes
+from redelivery.policies.brokers.kubernetes.writer import write_kubernetes
 from redelivery.policies.brokers.patterns import Losses
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.qpid import conversion as qpid
@@ -44,15 +51,17 @@ from redelivery.policies.files.places import ConfigFileError, Place, problem_at
 from redelivery.policies.files.properties import parse_properties
 from redelivery.policies.files.report import NO_PROPERTIES, ReadingReport
 from redelivery.policies.files.xml import Element, Load, parse
+from redelivery.policies.files.yaml_tree import parse_yaml
 
 R = TypeVar("R", bound=Rules)
-Syntax: TypeAlias = Literal["xml", "json", "properties", "url"]
+Syntax: TypeAlias = Literal["xml", "json", "properties", "yaml", "url"]
 URL: Final = "uri"
 LARGEST: Final = 16 * 1024 * 1024  # bytes of a file; the largest of a real broker seen had 60 KiB
 
 
 _SYNTAXES: Final[Mapping[str, Syntax]] = {"<": "xml", "{": "json", "[": "json", "/": "json"}
 _KEYS: Final = rb"(?:address(?:es)?Settings|addressConfigurations|wildcardConfiguration|maxRedel|persistDel|key\.)"
+_YAML: Final = re.compile(rb"^(?:---\s*$|(?:apiVersion|kind|spring|addressSettings)\s*:)", re.MULTILINE)
 _KEY: Final = re.compile(rb"^\s*" + _KEYS, re.MULTILINE)
 
 
@@ -167,6 +176,25 @@ FORMATS: Final[Mapping[str, Format[Any]]] = {
         rabbitmq.say_unsaid,
         expects="RabbitMQ's definitions: JSON with policies, queues or vhosts, or a list of policies",
     ),
+    "kubernetes": Format(
+        "yaml",
+        is_kubernetes,
+        read_kubernetes,
+        write_kubernetes,
+        kubernetes.to_kubernetes,
+        artemis.say_unsaid,
+        also="json",
+        expects="resources of Artemis' operator: an ActiveMQArtemis, or addresses",
+    ),
+    "spring": Format(
+        "xml",
+        is_spring,
+        read_spring,
+        write_spring,
+        spring.to_spring,
+        client_url.say_unsaid,
+        expects="<beans> or <blueprint> with a connection factory of ActiveMQ's client",
+    ),
     URL: Format("url", _never, read_client_url, write_client_url, client_url.to_client_url, client_url.say_unsaid),
 }
 """The formats that `redelivery.policies.read` understands, by name."""
@@ -203,7 +231,7 @@ def read_content(
     report = ReadingReport(properties, part)
     rules = FORMATS[found].read(FORMATS[found].with_others(root, name, load), report)
     if part is not None and not report.chose:
-        raise problem_at(Place(name), f"it has no parts with names, of which one could be {part!r}")
+        raise problem_at(Place(name), f"there are no parts with names in it, of which one could be {part!r}")
     for other, more in overrides:
         kind, root = _parsed(more, other, None, load)
         upon = FORMATS[kind].upon
@@ -228,6 +256,8 @@ def _parsed(content: bytes, name: str, format: str | None, load: Load | None) ->
             root = parse_json(content, name)
         case "properties":
             root = parse_properties(content, name)
+        case "yaml":
+            root = parse_yaml(content, name)
         case _:
             root = parse(content, name, load)
     if format is None:
@@ -240,8 +270,12 @@ def _parsed(content: bytes, name: str, format: str | None, load: Load | None) ->
 def _syntax_of(content: bytes, name: str, usual: Syntax | None) -> Syntax:
     """Say what a file is written in, by its first character or its name, or what is usual."""
     first = _first(content)
+    if name.lower().endswith((".yaml", ".yml")) and first != "<":
+        return "yaml"
     if first in _SYNTAXES:
         return _SYNTAXES[first]
+    if _YAML.search(content):
+        return "yaml"
     if name.lower().endswith(".properties") or _KEY.search(content):
         return "properties"
     if usual is not None:
@@ -300,6 +334,8 @@ def _recognized(root: Any, name: str, syntax: str) -> str:
     known = f"known here ({', '.join(FORMATS)})"
     if syntax == "properties":
         raise problem_at(Place(name), f"no property of a broker {known}, such as addressSettings.#.redeliveryDelay")
+    if syntax == "yaml":
+        raise problem_at(root.place, f"{shown_kinds(root)} that is {known}")
     what = f"the root element {root.name!r} is of none of the brokers" if syntax == "xml" else "no names of a broker"
     raise problem_at(root.place, f"{what} {known}")
 

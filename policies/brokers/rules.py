@@ -171,6 +171,10 @@ class Rules(ABC):
     def names(self) -> tuple[str, ...]:
         """List the destinations and patterns that the file names, each once."""
 
+    def policy_for(self, destination: Destination) -> RedeliveryPolicy | None:
+        """Return a client's policy for a destination; None: it redelivers nothing itself, and its broker does."""
+        return self.redelivery_policies().policy_for(destination)
+
     def lifetime(self, key: str) -> Lifetime | None:
         """Return the times to live of a destination or pattern; None: the client's strategy says what expires."""
         del key

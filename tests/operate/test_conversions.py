@@ -54,6 +54,7 @@ WILDFLY = """
     redelivery-multiplier="2.0" max-redelivery-delay="5000" max-delivery-attempts="5"/>
   <jms-queue name="D" entries="java:/D"/><jms-queue name="DLQ" entries="java:/DLQ"/>
 </server></subsystem></profile></server>"""
+RESOURCE = convert(read(ARTEMIS), "kubernetes").text
 CLASSIC = """
 <destinationPolicy><policyMap>
   <policyEntries><policyEntry queue="orders"><deadLetterStrategy>
@@ -83,6 +84,13 @@ RABBITMQ = """
    "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "D"}}],
  "policies": [{"name": "all", "pattern": ".*", "vhost": "/",
    "definition": {"dead-letter-exchange": "", "dead-letter-routing-key": "DLQ"}}]}"""
+SPRING = """
+<beans xmlns="http://www.springframework.org/schema/beans">
+<bean class="org.apache.activemq.ActiveMQConnectionFactory"><property name="redeliveryPolicyMap">
+<bean class="org.apache.activemq.broker.region.policy.RedeliveryPolicyMap"><property name="redeliveryPolicyEntries">
+<bean class="org.apache.activemq.RedeliveryPolicy"><property name="queue" value="orders"/>
+<property name="maximumRedeliveries" value="4"/><property name="initialRedeliveryDelay" value="2000"/></bean>
+</property></bean></property></bean></beans>"""
 URL = "tcp://a:1?jms.redeliveryPolicy.maximumRedeliveries=4&jms.redeliveryPolicy.initialRedeliveryDelay=2000"
 
 
@@ -94,10 +102,12 @@ class Meant(NamedTuple):
     dead: str | None
 
 
+CLIENTS = ("uri", "spring")
 LATER = (2.0, 4.0, 5.0, 5.0)
 SOURCES: dict[str, tuple[BrokerPolicies, Meant, Meant]] = {
     "artemis": (read(ARTEMIS), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
     "artemis_properties": (read(PROPERTIES), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
+    "kubernetes": (read(RESOURCE), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
     "hornetq": (read(HORNETQ), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
     "wildfly": (read(WILDFLY), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
     "activemq": (classic(CLASSIC), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
@@ -105,6 +115,7 @@ SOURCES: dict[str, tuple[BrokerPolicies, Meant, Meant]] = {
     "broker_j": (read(BROKER_J), Meant(5, (0.0,) * 4, "D"), Meant(3, (0.0,) * 2, "DLQ")),
     "rabbitmq": (read(RABBITMQ), Meant(5, (0.0,) * 4, "D"), Meant(7, (1.0,) * 6, "DLQ")),  # a client's own policy
     "uri": (read_url(URL), Meant(5, (2.0, 1.0, 1.0, 1.0), SHARED), Meant(5, (2.0, 1.0, 1.0, 1.0), SHARED)),
+    "spring": (read(SPRING), Meant(5, (2.0, 1.0, 1.0, 1.0), SHARED), Meant(7, (1.0,) * 6, SHARED)),
 }
 
 
@@ -120,11 +131,15 @@ def as_meant(to: str, source: str, destination: str) -> Meant:
             return Meant(meant.deliveries, at_once, _one_for_all(source, destination, meant))
         case "activemq":
             return meant._replace(delays=tuple(max(each, 1.0) for each in meant.delays))
-        case "artemis" | "artemis_properties" | "hornetq" | "wildfly":
-            first = meant.delays if source != "uri" else (meant.delays[0],) * len(meant.delays)
+        case "artemis" | "artemis_properties" | "kubernetes" | "hornetq" | "wildfly":
+            first = meant.delays if source not in CLIENTS else (meant.delays[0],) * len(meant.delays)
             return Meant(meant.deliveries, first, _created(source, destination, meant, to))
+        case "spring":
+            return meant._replace(dead="the broker's dead-letter queue")
         case "python":
             return meant._replace(dead=f"{destination}_DLQ") if source == "qpid" else meant
+        case "uri" if source == "spring":
+            return of_others._replace(dead="the broker's dead-letter queue")
         case "uri":
             return of_others._replace(dead="the broker's dead-letter queue")
     return meant
@@ -187,7 +202,7 @@ def test_the_json_is_the_explanation(source: str) -> None:
     for destination, each in zip((ORDERS, OTHER), meant, strict=True):
         found, explained = read_back(text, "json", destination), policies.explain(destination)
         assert found == Meant(explained.maximum, tuple(d.seconds for d in explained.delays), explained.dead_letter)
-        if explained.counts != "give-ups" and source != "uri":
+        if explained.counts != "give-ups" and source not in CLIENTS:
             assert (found.deliveries, found.delays) == (each.deliveries, each.delays)
 
 

@@ -55,8 +55,10 @@ def is_activemq(root: Element, file: str) -> bool:
     if root.name == "broker" and server is not None and "configuration" in server.attributes:
         what = f"pass the file that it names ({server.attributes['configuration']})"
         raise problem_at(server.at("configuration"), f"this is Artemis' bootstrap.xml: {what}")
+    if root.name in ("beans", "blueprint"):
+        return any(each.name == "broker" for each in root.walk())
     if root.name != "broker":
-        return root.name in ("beans", "blueprint")
+        return False
     return "activemq" in root.namespace or not root.children or any(each.name in _SECTIONS for each in root.children)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import redelivery
-from redelivery.policies.brokers.client_url.rules import ClientRules
+from redelivery.policies.brokers.clients.url.rules import ClientRules
 from redelivery.policies.files.places import ConfigFileError
 
 OPTIONS = "jms.redeliveryPolicy.maximumRedeliveries=3&jms.redeliveryPolicy.initialRedeliveryDelay=500"

@@ -22,6 +22,8 @@ FILES: Final = {
     "artemis_properties": "addressSettings.x.redeliveryDelay=5",
     "hornetq": '<configuration xmlns="urn:hornetq"><address-settings/></configuration>',
     "wildfly": WILDFLY,
+    "kubernetes": "apiVersion: broker.amq.io/v1beta1\nkind: ActiveMQArtemis\n",
+    "spring": '<beans><bean class="org.apache.activemq.ActiveMQConnectionFactory"/></beans>',
     "qpid": "<virtualhosts><default>x</default></virtualhosts>",
     "broker_j": json.dumps({"modelVersion": "9.0", "queues": []}),
     "rabbitmq": json.dumps({"policies": [], "queues": []}),

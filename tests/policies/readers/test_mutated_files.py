@@ -19,7 +19,9 @@ from tests.policies.readers.test_activemq_file import DEFAULT, INDIVIDUAL, REDEL
 from tests.policies.readers.test_artemis_file import SETTINGS
 from tests.policies.readers.test_artemis_properties import PROPERTIES, PROPERTIES_JSON
 from tests.policies.readers.test_json_files import BROKER, HOST, POLICY, QUORUM
+from tests.policies.readers.test_kubernetes_files import RESOURCES
 from tests.policies.readers.test_qpid_files import CONFIG, HOSTS
+from tests.policies.readers.test_spring_files import BEANS
 from tests.policies.readers.test_wildfly_file import JBOSS, WHOLE
 
 import redelivery
@@ -44,6 +46,8 @@ FILES = {
     "wildfly": WHOLE,
     "wildfly HornetQ": JBOSS,
     "activemq": CLASSIC.format(policy_entries(INDIVIDUAL) + PLUGINS),
+    "kubernetes": RESOURCES,
+    "spring": BEANS,
     "qpid": CONFIG.replace("<virtualhosts>${conf}/virtualhosts.xml</virtualhosts>", HOSTS),
     "broker_j": json.dumps(BROKER),
     "broker_j host": json.dumps(HOST),

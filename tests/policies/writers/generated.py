@@ -24,7 +24,8 @@ from redelivery.policies.brokers.classic.rules import (
     RedeliveryEntry,
     RedeliveryPlugin,
 )
-from redelivery.policies.brokers.client_url.rules import ClientRules
+from redelivery.policies.brokers.clients.url.rules import ClientEntry, ClientRules
+from redelivery.policies.brokers.kubernetes import image
 from redelivery.policies.brokers.qpid.rules import QpidHost, QpidLevel, QpidRules
 from redelivery.policies.brokers.rabbitmq.rules import RabbitRules
 from redelivery.policies.brokers.rabbitmq.values import (
@@ -117,6 +118,19 @@ ARTEMIS_PROPERTIES = ARTEMIS.map(
         rules,
         entries=tuple(each for each in rules.counting if each.fields_set),
         queues=tuple({(each.address, each.name): each for each in rules.queues}.values()),
+    )
+)
+# The image makes its queues in any case, and without a setting its own count.
+KUBERNETES = ARTEMIS.map(
+    lambda rules: replace(
+        rules,
+        entries=rules.counting or image.ENTRIES,
+        queues=tuple(
+            sorted(
+                {(each.address, each.name): each for each in (*rules.queues, *image.QUEUES)}.values(),
+                key=lambda each: (each.address, each.routing, each.name),
+            )
+        ),
     )
 )
 HORNETQ = st.builds(
@@ -299,10 +313,14 @@ CLIENT = st.builds(
     ),
     maybe(FLAGS),
 )
+SPRING = st.builds(replace, CLIENT, entries=_unique(st.builds(ClientEntry, _KEYS, _policies(0)))) | st.just(
+    ClientRules(returning=True)
+)
 
 RULES: dict[str, st.SearchStrategy[Any]] = {
     "artemis": ARTEMIS,
     "artemis_properties": ARTEMIS_PROPERTIES,
+    "kubernetes": KUBERNETES,
     "hornetq": HORNETQ,
     "wildfly": WILDFLY,
     "activemq": CLASSIC,
@@ -310,4 +328,5 @@ RULES: dict[str, st.SearchStrategy[Any]] = {
     "broker_j": BROKER_J,
     "rabbitmq": RABBITMQ,
     "uri": CLIENT,
+    "spring": SPRING,
 }

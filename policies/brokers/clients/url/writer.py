@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from redelivery.policies.activemq.redelivery_names import BEAN as REDELIVERY_BEAN
-from redelivery.policies.brokers.client_url.rules import ClientRules
+from redelivery.policies.brokers.clients.url.rules import ClientRules
 from redelivery.policies.connection_url import NON_BLOCKING, PREFETCH, REDELIVERY
 from redelivery.policies.kinds import FLAG, changed
 from redelivery.policies.prefetch import BEAN

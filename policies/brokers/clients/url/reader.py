@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from redelivery.model.errors import ConfigError
 from redelivery.policies.activemq.composite_url import shown_list, split_composite
-from redelivery.policies.brokers.client_url.rules import ClientRules
+from redelivery.policies.brokers.clients.url.rules import ClientRules
 from redelivery.policies.checks import read_flag
 from redelivery.policies.connection_url import NON_BLOCKING, PREFETCH, REDELIVERY, options_of, parse_query, url_head
 from redelivery.policies.files.places import Place, Setting
@@ -32,7 +32,7 @@ def shown_url(url: str) -> str:
 def read_client_url(url: str, report: ReadingReport) -> ClientRules:
     """Read the rules of a URL. What is wrong, or skipped, is in the report; no value of another option is shown."""
     place = Place(shown_url(url))
-    options = report.checked(lambda: parse_query(_query(url)), place) or {}
+    options = report.checked(lambda: parse_query(query_of(url)), place) or {}
     settings = []
     for name, value in options.items():
         if name.startswith(REDELIVERY) or name == NON_BLOCKING:
@@ -52,7 +52,12 @@ def read_client_url(url: str, report: ReadingReport) -> ClientRules:
     return ClientRules(settings=tuple(settings), **values)
 
 
-def _query(url: str) -> str:
+def query_of(url: str) -> str:
+    """Return what stands after the ``?`` of a URL, or of the list of a ``failover:(…)``.
+
+    Raises:
+        ConfigError: it is not a URL.
+    """
     if "(" not in url.partition("?")[0]:
         return url.partition("?")[2]
     scheme, colon, _ = url.partition(":")

@@ -1,0 +1,4 @@
+"""ActiveMQ's Java client, which redelivers by itself: what its configurations say, beside what its broker's does.
+
+`url` has its rules and its connection URL, and `spring` the files of beans that make connection factories.
+"""
