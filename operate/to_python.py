@@ -60,7 +60,7 @@ def _call(value: RedeliveryPolicy | DeadLetterStrategy | PrefetchPolicy | None) 
     if isinstance(value, RedeliveryPolicy):
         if not given.keys().isdisjoint(("back_off_multiplier", "maximum_redelivery_delay")):
             given["use_exponential_back_off"] = value.use_exponential_back_off
-        if "collision_avoidance_percent" in given:
+        if not given.keys().isdisjoint(("collision_avoidance_percent", "move_first_delay")):
             given["use_collision_avoidance"] = value.use_collision_avoidance
         if not _is_accepted(given):
             return f"redelivery.RedeliveryPolicy.from_activemq({changed(BEAN, value, usual)})"

@@ -9,7 +9,7 @@ from typing import Final
 
 from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import suggesting
-from redelivery.policies.activemq.back_off import Classic, Random
+from redelivery.policies.activemq.back_off import Classic, Random, jittered
 from redelivery.policies.activemq.redelivery_names import java_double, read_policy
 from redelivery.policies.checks import (
     UNSAID,
@@ -27,6 +27,7 @@ NO_LIMIT: Final = -1
 _DEFAULT_MULTIPLIER: Final = 5.0
 _DEFAULT_PERCENT: Final = 15
 _BACK_OFF: Final = "use_exponential_back_off"
+_AVOIDANCE: Final = "use_collision_avoidance"
 _SYNONYMS: Final = {
     "max_attempts": "maximum_redeliveries",
     "max_retries": "maximum_redeliveries",
@@ -52,10 +53,13 @@ class RedeliveryPolicy:
     ``maximum_redelivery_delay``: caps the back-off, None for no cap; not below the first delay. One below
     ``redelivery_delay`` gives ``redelivery_delay``.
     ``use_collision_avoidance``, ``collision_avoidance_percent`` (0 to 100): moves each delay but the first up or down
-    randomly, after the cap.
-    A multiplier, a cap and a percentage are refused where their switch is not given: they would have no effect. With a
-    switch that is given as False they are kept. What `from_activemq` reads has ActiveMQ's meaning in any case: there a
-    multiplier of at most 1 is no back-off, and a cap below the first delay caps the later ones.
+    randomly, after the cap; each moved one is the previous one of the next.
+    ``move_first_delay``: with collision avoidance, the first one too; each delay is moved by itself, and capped then,
+    with or without back-off. That is Artemis' rule, which policies that are read of its configuration have.
+    A multiplier, a cap, a percentage and ``move_first_delay`` are refused where their switch is not given: they would
+    have no effect. With a switch that is given as False they are kept. What `from_activemq` reads has ActiveMQ's
+    meaning in any case: there a multiplier of at most 1 is no back-off, and a cap below the first delay caps the later
+    ones.
     ``pre_dispatch_check``: a delivery whose count, as the broker says, is beyond the limit is poisoned unseen.
     Where the broker's count charges messages that nobody saw, this is done only if the user asked for it, which
     ``pre_dispatch_check_set`` says: True where the argument was given (None, the default, is "not given").
@@ -73,6 +77,7 @@ class RedeliveryPolicy:
     maximum_redelivery_delay: float | None
     use_collision_avoidance: bool
     collision_avoidance_percent: int
+    move_first_delay: bool
     pre_dispatch_check: bool
     destination: str | None = field(compare=False)
     pre_dispatch_check_set: bool = field(compare=False)
@@ -89,6 +94,7 @@ class RedeliveryPolicy:
         maximum_redelivery_delay: Seconds | None = None,
         use_collision_avoidance: bool = UNSAID,
         collision_avoidance_percent: int = _DEFAULT_PERCENT,
+        move_first_delay: bool = False,
         pre_dispatch_check: bool | None = None,
         destination: str | None = None,
         pre_dispatch_check_set: bool | None = None,
@@ -109,6 +115,7 @@ class RedeliveryPolicy:
         put("use_collision_avoidance", check_flag("use_collision_avoidance", avoids))
         percent = check_whole("collision_avoidance_percent", collision_avoidance_percent, 0, 100)
         put("collision_avoidance_percent", percent)
+        put("move_first_delay", check_flag("move_first_delay", move_first_delay))
         if pre_dispatch_check_set is None:
             self._check_effect(use_exponential_back_off, use_collision_avoidance)
         put("destination", check_optional_str("destination", destination))
@@ -124,21 +131,21 @@ class RedeliveryPolicy:
     def delay(self, redelivery_count: int, rng: Random | None = None) -> float:
         """Seconds to wait before the n-th redelivery, n = 1, 2, …; exact to the millisecond as ActiveMQ computes it.
 
-        ``rng`` serves collision avoidance: its ``random()`` is drawn twice per step, n - 1 steps (at most 1,000).
+        ``rng`` serves collision avoidance: its ``random()`` is drawn twice per step, n - 1 steps (at most 1,000); with
+        ``move_first_delay`` twice.
 
         Raises:
             ConfigError: the count is not an integer >= 1.
         """
         check_whole("redelivery_count", redelivery_count, 1)
-        cap = self.maximum_redelivery_delay
-        arithmetic = Classic(
-            to_ms(self.initial_redelivery_delay),
-            to_ms(self.redelivery_delay),
-            self.back_off_multiplier if self.use_exponential_back_off else None,
-            None if cap is None else to_ms(cap),
-            self.collision_avoidance_percent * 0.01 if self.use_collision_avoidance else None,
-        )
-        return arithmetic.delay(redelivery_count, rng) / 1000
+        cap = None if self.maximum_redelivery_delay is None else to_ms(self.maximum_redelivery_delay)
+        factor = self.collision_avoidance_percent * 0.01 if self.use_collision_avoidance else None
+        multiplier = self.back_off_multiplier if self.use_exponential_back_off else None
+        first, later = to_ms(self.initial_redelivery_delay), to_ms(self.redelivery_delay)
+        if factor is None or not self.move_first_delay:
+            return Classic(first, later, multiplier, cap, factor).delay(redelivery_count, rng) / 1000
+        moved = jittered(Classic(first, later, multiplier, None, None).delay(redelivery_count, rng), factor, rng)
+        return (moved if cap is None else min(moved, cap)) / 1000
 
     def exceeded(self, redelivery_count: int) -> bool:
         """Say whether a message redelivered that often (0 on the first delivery) is beyond the limit: poison.
@@ -188,7 +195,8 @@ class RedeliveryPolicy:
             _check_inert("maximum_redelivery_delay", self.maximum_redelivery_delay, None, _BACK_OFF)
         if avoids is UNSAID:
             percent = self.collision_avoidance_percent
-            _check_inert("collision_avoidance_percent", percent, _DEFAULT_PERCENT, "use_collision_avoidance")
+            _check_inert("collision_avoidance_percent", percent, _DEFAULT_PERCENT, _AVOIDANCE)
+            _check_inert("move_first_delay", self.move_first_delay, False, _AVOIDANCE)
         if not back_off:
             return
         if self.back_off_multiplier < 1:
@@ -200,7 +208,7 @@ class RedeliveryPolicy:
         if not first:
             name, first = "redelivery_delay", self.redelivery_delay
         cap = self.maximum_redelivery_delay
-        if cap is not None and cap < first:
+        if cap is not None and cap < first and not self.move_first_delay:
             raise ConfigError(
                 f"maximum_redelivery_delay={cap!r} is below {name}={first!r}, the first delay, which it does not cap: "
                 "change one of them"

@@ -7,7 +7,7 @@ becomes of the expired.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from redelivery.policies.brokers.policies import BrokerPolicies
@@ -105,6 +105,15 @@ def no_times(pattern: Pattern, losses: Losses) -> None:
     for what, seconds in (("shortest", lifetime.least), ("longest", lifetime.most)):
         if seconds is not None:
             losses.add(f"{pattern.key}: the {what} time to live ({seconds:g} s) is lost")
+
+
+def as_activemq(key: str, policy: RedeliveryPolicy, losses: Losses) -> RedeliveryPolicy:
+    """Return the policy that ActiveMQ can spell: its collision avoidance leaves the first delay as it is."""
+    if not policy.move_first_delay:
+        return policy
+    losses.add(f"{key}: collision avoidance leaves the first delay as it is, and adds up")
+    cap = policy.maximum_redelivery_delay if policy.use_exponential_back_off else None
+    return replace(policy, move_first_delay=False, maximum_redelivery_delay=cap)
 
 
 def no_delays(pattern: Pattern, losses: Losses) -> None:

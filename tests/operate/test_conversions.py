@@ -265,6 +265,37 @@ def test_a_pattern_becomes_one_of_a_client_s_map() -> None:
     assert policies.policy_for("shop.new").maximum_redeliveries == 9
 
 
+@pytest.mark.parametrize("cap", ["", "<max-redelivery-delay>700</max-redelivery-delay>"])
+@pytest.mark.parametrize("multiplier", [1, 2])
+def test_a_client_moves_the_first_delay_as_artemis_does_and_activemq_says_that_it_does_not(
+    multiplier: int, cap: str
+) -> None:
+    source = read(
+        f"""<core><address-settings><address-setting match="orders">{cap}
+        <redelivery-delay>1000</redelivery-delay>
+        <redelivery-delay-multiplier>{multiplier}</redelivery-delay-multiplier>
+        <redelivery-collision-avoidance-factor>0.5</redelivery-collision-avoidance-factor>
+        </address-setting></address-settings></core>""",
+        "broker.xml",
+    )
+    namespace: dict[str, Any] = {}
+    python = convert(source, "python")
+    exec(python.text, namespace)  # noqa: S102  # our own text
+    policy = namespace["redelivery_policies"].policy_for("orders")
+    assert python.lost == ()
+    assert policy == source.redelivery_policies.policy_for("orders")
+    shortest, *_ = source.explain("orders").delays
+    drawn = [policy.delay(1) for _ in range(200)]
+    assert shortest.least <= min(drawn) <= max(drawn) <= shortest.most
+    assert min(drawn) < shortest.seconds or cap
+    activemq = convert(source, "activemq")
+    assert "orders: collision avoidance leaves the first delay as it is, and adds up" in activemq.lost
+    again = read_content(activemq.text.encode(), "x").redelivery_policies.policy_for("orders")
+    assert (again.use_collision_avoidance, again.move_first_delay) == (True, False)
+    back = convert(read_content(activemq.text.encode(), "x"), "artemis")
+    assert "queue://orders: collision avoidance moves the first delay too, and does not add up" in back.lost
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -5,11 +5,15 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redelivery.model.errors import ConfigError
+from redelivery.policies.brokers.artemis.client import client_policy
+from redelivery.policies.destinations.address_settings import AddressSettings
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 
@@ -227,3 +231,51 @@ def test_jittered_back_off_is_never_negative_nor_beyond_the_cap_and_its_jitter(
         }
     )
     assert 0 <= policy.delay(n, generator(seed)) <= max(1.0, cap / 1000 * 1.15)
+
+
+@given(
+    delay=st.integers(0, 20_000),
+    multiplier=st.sampled_from([1.0, 2.0, 3.0]),
+    percent=st.integers(1, 100),
+    cap=st.none() | st.integers(0, 100_000),
+    seed=st.integers(0, 2**32),
+)
+def test_a_policy_of_artemis_settings_has_artemis_delays_with_the_same_draws(
+    delay: int, multiplier: float, percent: int, cap: int | None, seed: int
+) -> None:
+    """The first delay is moved too, each by itself, and capped afterwards."""
+    settings = AddressSettings(
+        redelivery_delay=delay / 1000,
+        redelivery_delay_multiplier=multiplier,
+        redelivery_collision_avoidance_factor=percent / 100,
+        max_redelivery_delay=None if cap is None else cap / 1000,
+    )
+    policy = client_policy(settings)
+    for number in range(1, 8):
+        assert policy.delay(number, generator(seed)) == settings.delay(number, generator(seed))
+
+
+def test_a_first_delay_is_moved_only_where_it_is_said_and_up_to_the_cap() -> None:
+    policy = RedeliveryPolicy(
+        use_collision_avoidance=True,
+        collision_avoidance_percent=50,
+        move_first_delay=True,
+        use_exponential_back_off=True,
+        back_off_multiplier=2.0,
+        maximum_redelivery_delay=2.5,
+    )
+    half = (DOWN, 0.5), (UP, 0.5)
+    assert [policy.delay(1, Script(*each)) for each in half] == [0.75, 1.25]
+    assert [policy.delay(2, Script(*each)) for each in half] == [1.5, 2.5]
+    assert [policy.delay(3, Script(*each)) for each in half] == [2.5, 2.5]
+    assert replace(policy, move_first_delay=False).delay(1, Script()) == 1.0
+    assert replace(policy, use_collision_avoidance=False).delay(1, Script()) == 1.0
+    assert policy != replace(policy, move_first_delay=False)
+
+
+def test_a_first_delay_that_would_not_be_moved_is_refused() -> None:
+    with pytest.raises(ConfigError, match="move_first_delay=True has no effect without use_collision_avoidance=True"):
+        RedeliveryPolicy(move_first_delay=True)
+    with pytest.raises(ConfigError, match="move_first_delay='yes'"):
+        RedeliveryPolicy(use_collision_avoidance=True, move_first_delay="yes")  # type: ignore[arg-type]  # that is it
+    assert RedeliveryPolicy(move_first_delay=True, use_collision_avoidance=False).delay(1) == 1.0

@@ -89,7 +89,8 @@ def _delays(pattern: Pattern, losses: Losses, prefix: str) -> dict[str, Any]:
         losses.add(f"{key}: HornetQ has no collision avoidance")
     elif policy.use_collision_avoidance:
         values["redelivery_collision_avoidance_factor"] = policy.collision_avoidance_percent / 100
-        losses.add(f"{key}: collision avoidance moves the first delay too, and does not add up")
+        if not policy.move_first_delay:
+            losses.add(f"{key}: collision avoidance moves the first delay too, and does not add up")
     return values
 
 

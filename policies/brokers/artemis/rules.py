@@ -202,7 +202,7 @@ class ArtemisRules(Rules):
     def redelivery_policies(self) -> RedeliveryPolicyMap:
         """Return each match with its merged settings as a client's policy.
 
-        Such a client moves its delays from the second one on, and after the cap; a multiplier below 1 has no effect.
+        A factor of collision avoidance is rounded to a whole per cent, and a multiplier below 1 has no effect.
         """
         entries = {key: client_policy(self.settings_for(entry.match)) for key, entry in self._by_key().items()}
         default = entries.pop(REST, None) or client_policy(AddressSettings())

@@ -15,7 +15,7 @@ from redelivery.policies.brokers.classic.rules import (
     RedeliveryEntry,
     RedeliveryPlugin,
 )
-from redelivery.policies.brokers.patterns import Losses, Pattern, no_times, patterns
+from redelivery.policies.brokers.patterns import Losses, Pattern, as_activemq, no_times, patterns
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.dead_letters import (
     BrokerDeadLetterStrategy,
@@ -66,6 +66,7 @@ def _known(pattern: Pattern) -> DeadLetterStrategy:
 
 
 def _at_least_a_second(key: str, policy: RedeliveryPolicy, losses: Losses) -> RedeliveryPolicy:
+    policy = as_activemq(key, policy, losses)
     first, later = policy.initial_redelivery_delay, policy.redelivery_delay
     if min(first, later) >= _SHORTEST:
         return policy

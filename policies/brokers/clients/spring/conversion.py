@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redelivery.policies.brokers.clients.url.conversion import say_of_brokers
 from redelivery.policies.brokers.clients.url.rules import ClientEntry, ClientRules
-from redelivery.policies.brokers.patterns import Losses, patterns
+from redelivery.policies.brokers.patterns import Losses, as_activemq, patterns
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.destinations.patterns import REST
 
@@ -23,5 +23,6 @@ def to_spring(policies: BrokerPolicies, losses: Losses) -> ClientRules:
             continue
         keys = [each.key] if "://" in each.key else [f"{scheme}://{each.key}" for scheme in _SCHEMES]
         for key in keys:
-            entries.setdefault(key, ClientEntry(key, each.policy))
-    return ClientRules(policies.redelivery_policies.default, entries=tuple(entries.values()))
+            entries.setdefault(key, ClientEntry(key, as_activemq(each.key, each.policy, losses)))
+    default = as_activemq(REST, policies.redelivery_policies.default, losses)
+    return ClientRules(default, entries=tuple(entries.values()))

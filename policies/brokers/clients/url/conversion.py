@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redelivery.model.errors import ConfigError
 from redelivery.policies.brokers.clients.url.rules import ClientRules
-from redelivery.policies.brokers.patterns import Losses, Pattern, decision_for, no_times, patterns
+from redelivery.policies.brokers.patterns import Losses, Pattern, as_activemq, decision_for, no_times, patterns
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.dead_letters import Native
 from redelivery.policies.destinations.patterns import REST
@@ -19,6 +19,7 @@ def to_client_url(policies: BrokerPolicies, losses: Losses) -> ClientRules:
         if each.key != REST and each.policy != default:
             losses.add(f"a URL has one policy for all destinations: that of {each.key} is lost")
         say_of_brokers(each, losses, "a URL")
+    default = as_activemq(REST, default, losses)
     if isinstance(rules, ClientRules):
         return ClientRules(default, rules.prefetch, rules.non_blocking)
     return ClientRules(default)
