@@ -22,6 +22,7 @@ from redelivery.operate.convert import convert as converted
 from redelivery.operate.diff import diff as differences
 from redelivery.operate.simulate import Simulation
 from redelivery.operate.simulate import simulate as simulated
+from redelivery.operate.table import table as table_of
 from redelivery.policies.brokers.policies import BrokerPolicies
 
 policy = typer.Typer(no_args_is_help=True)
@@ -30,7 +31,9 @@ _BESIDE: Final = 20  # columns of a drawing, for the numbers on its sides
 File = Annotated[str, typer.Argument(metavar="FILE", help="A broker's configuration file, or a client's URL.")]
 Before = Annotated[str, typer.Argument(metavar="OLD", help="A broker's configuration file, or a client's URL.")]
 After = Annotated[str, typer.Argument(metavar="NEW", help="What it is compared with.")]
-Destination = Annotated[str, typer.Argument(metavar="DESTINATION", help="Such as orders, or topic://news.")]
+Destination = Annotated[
+    str, typer.Argument(metavar="DESTINATION", help="Such as orders, topic://news, or address:jms.queue.orders.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Client = Annotated[
     str | None, typer.Option(help="The URL of a client, with its jms.redeliveryPolicy options, or its file.")
@@ -87,14 +90,42 @@ def draw(
 
 
 @policy.command()
-def diff(before: Before, after: After, json_: AsJson = False, property: Properties = None) -> None:
+def table(
+    file: File,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table of Markdown.")] = False,
+    json_: AsJson = False,
+    property: Properties = None,
+) -> None:
+    """List all destinations of a file: how often a message is tried, over how long, then where, and what expires."""
+    if markdown and json_:
+        raise typer.BadParameter("use --markdown or --json", param_hint="--markdown")
+    with _errors("table"):
+        found = table_of(_read(file, property))
+        if json_:
+            print(to_json(found.as_dict(), 2))
+        else:
+            print(visible(found.as_markdown() if markdown else found, lines=True))
+
+
+@policy.command()
+def diff(
+    before: Before,
+    after: After,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit code 1 if any is treated differently, 2 for an error.")
+    ] = False,
+    json_: AsJson = False,
+    property: Properties = None,
+) -> None:
     """Say which destinations two configurations treat differently, and how."""
-    with _errors("diff"):
+    with _errors("diff", 2 if exit_code else 1):
         found = differences(_read(before, property), _read(after, property))
         if json_:
             print(to_json(as_json.differences(found), 2))
         else:
             print(visible("\n".join(map(str, found)) or "no destination is treated differently", lines=True))
+    if exit_code and found:
+        raise typer.Exit(1)
 
 
 @policy.command()
@@ -127,8 +158,8 @@ def _read(file: str, properties: list[str] | None) -> BrokerPolicies:
 
 
 @contextmanager
-def _errors(command: str) -> Iterator[None]:
-    """An error becomes a line for each problem; exit code 2 where the arguments are wrong, else 1."""
+def _errors(command: str, code: int = 1) -> Iterator[None]:
+    """An error becomes a line for each problem; exit code 2 where the arguments are wrong, else ``code``."""
     try:
         yield
     except InvalidDestinationError as error:
@@ -136,4 +167,4 @@ def _errors(command: str) -> Iterator[None]:
         raise typer.Exit(2) from None
     except ConfigError as error:
         complain(f"policy {command}", error)
-        raise typer.Exit(1) from None
+        raise typer.Exit(code) from None

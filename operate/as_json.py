@@ -14,7 +14,7 @@ from redelivery.policies.brokers.rules import DestinationRules
 from redelivery.policies.destinations.address_settings import AddressSettings
 from redelivery.policies.destinations.examples import OTHER, examples_by_title, examples_of
 from redelivery.policies.destinations.overlaps import is_pattern, overlaps
-from redelivery.policies.files.places import Place
+from redelivery.policies.files.places import Place, Unread
 
 
 def explanation(rules: DestinationRules) -> dict[str, Any]:
@@ -24,13 +24,14 @@ def explanation(rules: DestinationRules) -> dict[str, Any]:
         *("destination", "broker", "summary", "counts", "maximum", "delays", "dead_letter", "dead_letter_queues"),
         *("removed_because", "kept", "expired", "matched", "settings", "notes"),
     )
-    return {**held, "removed_because": rules.removed_because or None}
+    return {**held, "removed_because": rules.removed_because or None, "not_read": _not_read(rules.not_read)}
 
 
 def simulation(simulated: Simulation) -> dict[str, Any]:
     """Show the timeline of a message that fails."""
     shown = ("total", "most_attempts", "ends", "wins", "warnings", "attempts")
-    return {**_held(simulated.rules, "destination", "broker"), **_held(simulated, *shown)}
+    held = {**_held(simulated.rules, "destination", "broker"), **_held(simulated, *shown)}
+    return {**held, "not_read": _not_read(simulated.rules.not_read)}
 
 
 def differences(found: tuple[Difference, ...]) -> list[dict[str, Any]]:
@@ -68,9 +69,14 @@ def everything(policies: BrokerPolicies) -> dict[str, Any]:
         },
         "patterns": {title: each for title, each in named.items() if is_pattern(title)},
         "rules": _values(policies.rules),
-        "unread": _plain(policies.unread),
+        "unread": [{"name": each.name, "place": str(each.place)} for each in policies.unread],
+        "not_read": _not_read(policies.not_read),
         "problems": _plain(policies.problems),
     }
+
+
+def _not_read(unread: Iterable[Unread]) -> list[dict[str, str]]:
+    return [each.as_dict() for each in unread]
 
 
 def _example(title: str, titles: Iterable[str], found: list[Destination]) -> Destination | None:

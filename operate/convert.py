@@ -47,4 +47,7 @@ def convert(policies: BrokerPolicies, to: str) -> Conversion:
         made = FORMATS.get(to)
         text = program(policies, losses) if made is None else made.write(made.convert_to(policies, losses))
         own.unsaid(policies.rules, to, losses)
+    if to != "json":
+        for each in policies.not_read:
+            losses.add(each.line)
     return Conversion(text, losses.found)

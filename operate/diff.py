@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
 from redelivery.model.destinations import Destination, Queue, Topic
@@ -13,6 +14,7 @@ from redelivery.policies.destinations.examples import OTHER, examples_by_title, 
 from redelivery.policies.destinations.overlaps import is_pattern, overlaps
 
 _OTHERS: Final = "(all others)"
+_OTHER_TOPICS: Final = "(all other topics)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,36 +58,58 @@ def diff(before: BrokerPolicies, after: BrokerPolicies) -> tuple[Difference, ...
     titles = dict.fromkeys([*before.rules.names(), *after.rules.names()])
     examples = examples_by_title(titles)
     owned = {each for of_title in examples.values() for each in of_title}
-    found = {title: _compared(title, each, before, after) for title, each in examples.items()}
+    compared = _Comparison(before, after, titles)
+    found = {title: compared.of(title, each) for title, each in examples.items()}
     for title, parents in overlaps(titles).items():
         if title not in titles:
             alike = {kind for parent in parents for kind in found[parent]}
             unowned = [each for each in examples_of(title, titles) if each not in owned]
-            compared = _compared(title, unowned, before, after)
-            found[title] = {kind: each for kind, each in compared.items() if kind not in alike}
+            kinds = compared.of(title, unowned)
+            found[title] = {kind: each for kind, each in kinds.items() if kind not in alike}
     others = dict.fromkeys([*_in_hosts(before.rules), *_in_hosts(after.rules)])
     for title in others:
-        found[title] = _compared(title, [Queue(title.replace(_OTHERS, OTHER))], before, after)
-    found[_OTHERS] = _compared(_OTHERS, [Queue(OTHER), Topic(OTHER)], before, after)
+        found[title] = compared.of(title, [Queue(title.replace(_OTHERS, OTHER))])
+    found[_OTHERS] = compared.of(_OTHERS, [Queue(OTHER)])
+    topics = compared.of(_OTHER_TOPICS, [Topic(OTHER)])
+    found[_OTHER_TOPICS] = {kind: each for kind, each in topics.items() if kind not in found[_OTHERS]}
     of_expressions = _compared_expressions(_expressions(before.rules), _expressions(after.rules))
     return (*(each for of_title in found.values() for each in of_title.values()), *of_expressions)
 
 
-def _compared(
-    title: str, examples: Iterable[Destination], before: BrokerPolicies, after: BrokerPolicies
-) -> dict[object, Difference]:
-    """Return the first example of each kind of change, by that kind: the changes without the example's own name."""
-    found: dict[object, Difference] = {}
-    for example in examples:
-        one, two = before.explain(example), after.explain(example)
-        changes = tuple(_changes(one, two))
-        if changes:
-            name = example.name
-            kind = tuple(
-                (each.name, each.before.replace(name, "\0"), each.after.replace(name, "\0")) for each in changes
-            )
-            found.setdefault(kind, Difference(title, example, one, two, changes))
-    return found
+class _Comparison:
+    """Compares examples, and knows which changes are alike but for the example's own name.
+
+    A name such as ``x`` can stand in a value of the file, too. So each example has a twin: the same with other words,
+    which stand nowhere else, in place of those that were made up. Where the twins' changes are alike, so are theirs.
+    """
+
+    def __init__(self, before: BrokerPolicies, after: BrokerPolicies, titles: Iterable[str]) -> None:
+        self._before, self._after = before, after
+        self._literals = {word for each in titles for word in each.rpartition("://")[2].split(".")}
+        values = f"{before.rules!r} {after.rules!r}"
+        self._word = next(each for each in (f"q{number}z" for number in count()) if each not in values)
+
+    def of(self, title: str, examples: Iterable[Destination]) -> dict[object, Difference]:
+        """Return the first example of each kind of change, by that kind."""
+        found: dict[object, Difference] = {}
+        for example in examples:
+            one, two = self._before.explain(example), self._after.explain(example)
+            changes = tuple(_changes(one, two))
+            if changes:
+                found.setdefault(self._kind(example, changes), Difference(title, example, one, two, changes))
+        return found
+
+    def _kind(self, example: Destination, changes: tuple[Change, ...]) -> object:
+        twin = self._twin(example)
+        alike = tuple(_changes(self._before.explain(twin), self._after.explain(twin)))
+        if [each.name for each in alike] != [each.name for each in changes]:
+            return changes  # a regular expression tells the two apart
+        name = twin.name
+        return tuple((each.name, each.before.replace(name, "\0"), each.after.replace(name, "\0")) for each in alike)
+
+    def _twin(self, example: Destination) -> Destination:
+        words = example.name.split(".")
+        return type(example)(".".join(each if each in self._literals else self._word for each in words))
 
 
 def _changes(one: DestinationRules, two: DestinationRules) -> Iterator[Change]:
@@ -97,6 +121,9 @@ def _changes(one: DestinationRules, two: DestinationRules) -> Iterator[Change]:
     if one.broker == two.broker:
         yield from (Change("note", each, "") for each in one.notes if each not in two.notes)
         yield from (Change("note", "", each) for each in two.notes if each not in one.notes)
+        unread = [{f"{each.name}: {each.why}": None for each in side.not_read} for side in (one, two)]
+        yield from (Change("not read", each, "") for each in unread[0] if each not in unread[1])
+        yield from (Change("not read", "", each) for each in unread[1] if each not in unread[0])
 
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 from redelivery.model.destinations import Destination
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rules import Delay, DestinationRules, listed_delays
+from redelivery.policies.brokers.rules import Address, Delay, DestinationRules, listed_delays, time_unit
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
 from redelivery.policies.redelivery import RedeliveryPolicy
 
@@ -57,12 +57,17 @@ class Simulation:
         if self.total is None:
             lines = [f"{self.rules.destination} ({self.rules.broker}): {total}"]
         for each in self.attempts:
+            size, unit = time_unit(each.at)
+            long = "" if size == 1 else f"  = {each.at / size:.3g} {unit}"
             band = f"  ({each.least:.3f} to {each.most:.3f})" if each.most - each.least > 0.001 * each.number else ""
             who = "first delivery" if each.by == "first" else f"redelivered by the {each.by}"
-            lines.append(f"{each.number:>4}  {each.at:>12.3f} s{band}  {who}")
-        if self.total is None or self.total > len(self.attempts):
-            lines.append("   …")
-        return "\n".join([*lines, f"decides: {self.wins}", *(f"warning: {each}" for each in self.warnings)])
+            lines.append(f"{each.number:>4}  {each.at:>12.3f} s{long}{band}  {who}")
+        if self.total is None:
+            lines.append("   … and so on")
+        elif self.total > len(self.attempts):
+            lines.append(f"   … and {self.total - len(self.attempts)} more")
+        foot = (*(f"warning: {each}" for each in self.warnings), *(each.line for each in self.rules.not_read))
+        return "\n".join([*lines, f"decides: {self.wins}", *foot])
 
 
 def simulate(
@@ -80,11 +85,12 @@ def simulate(
         InvalidDestinationError: the str is not a destination.
     """
     rules = policies.explain(target)
-    policy = client.rules.policy_for(rules.destination) if isinstance(client, BrokerPolicies) else client
+    asked = rules.destination.destination if isinstance(rules.destination, Address) else rules.destination
+    policy = client.rules.policy_for(asked) if isinstance(client, BrokerPolicies) else client
     is_client = policies.rules.is_client
     rounds = 1 if is_client else rules.maximum
     if policy is None and (is_client or rules.counts == "give-ups"):
-        policy = policies.rules.policy_for(rules.destination) if is_client else RedeliveryPolicy()
+        policy = policies.rules.policy_for(asked) if is_client else RedeliveryPolicy()
     local = 1 if policy is None else _deliveries(policy)
     multiplies = policy is None or (rules.counts == "give-ups" and not is_client)
     total = _times(rounds, local) if multiplies else local

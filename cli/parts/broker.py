@@ -82,10 +82,11 @@ class Broker:
         return redelivery.connect(self.url, **given)
 
 
-def with_broker(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_broker(name: str, *, needed: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorate a command: its keyword ``broker`` is what ``--url`` and the options beside it say.
 
-    ``name``: what it is called in an error; what it raises becomes its exit code, as `outcome` says.
+    ``name``: what it is called in an error; what it raises becomes its exit code, as `outcome` says. ``needed``: False
+    where it does something without a broker, too: then ``broker`` is None.
     """
     url = _option("--url", _URL_HELP, envvar="REDELIVERY_URL")
     options = tuple(
@@ -96,7 +97,8 @@ def with_broker(name: str) -> Callable[[Callable[..., None]], Callable[..., None
         )
         for each, kind, option in _OPTIONS
     )
-    return lambda command: _with_options(command, name, str, url, Parameter.empty, options)
+    kind, default = (str, Parameter.empty) if needed else (_Text, None)
+    return lambda command: _with_options(command, name, kind, url, default, options)
 
 
 def with_broker_or_none(name: str, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -153,10 +155,10 @@ def _with_options(
 
     def broker(given: dict[str, Any]) -> Broker | None:
         where, beside = given.pop("url"), {each: given.pop(each) for each in OPTIONS}
+        if (where or "vm:").lower().startswith("vm:") and beside["management"] == os.environ.get(_MANAGEMENT):
+            beside["management"] = None  # which is of another broker
         if where is None and (useless := [each for each in OPTIONS if beside[each] is not None]):
             raise ConfigError(f"--{useless[0].replace('_', '-')} has no effect without --url")
-        if (where or "").lower().startswith("vm:") and beside["management"] == os.environ.get(_MANAGEMENT):
-            beside["management"] = None  # which is of another broker
         _check_encrypted(where or "", beside)
         return None if where is None else Broker(where, options_of(beside))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from redelivery.model.destinations import Destination, Queue
@@ -21,7 +22,7 @@ _OTHERS: Final = (Queue("any.other.queue"), Queue("one.more.queue"))
 @dataclass(frozen=True, slots=True)
 class ChosenQueues:
     """``queues``: names, 200 at most, and ``more`` than these. ``dead_letters``: of these, or of their addresses, those
-    that get dead letters; ``targets``: the same as the rules name them.
+    that get dead letters or expired messages; ``targets``: those of dead letters as the rules name them.
     """
 
     queues: tuple[str, ...]
@@ -36,13 +37,23 @@ def choose(rules: BrokerPolicies | None, queues: tuple[Destination, ...]) -> Cho
     dead = [DEFAULT_DEAD_LETTER_QUEUE, *(each.rpartition("::")[2] for each in targets)]
     asked = [each.name for each in queues if isinstance(each, Queue)]
     names = list(dict.fromkeys([*asked, *sorted(dead), *_named(rules)]))
-    return ChosenQueues(tuple(names[:MOST]), len(names[MOST:]), frozenset(dead), tuple(targets))
+    ends = () if rules is None else _ends(rules, queues)
+    return ChosenQueues(tuple(names[:MOST]), len(names[MOST:]), frozenset([*dead, *ends]), tuple(targets))
 
 
 def _named(rules: BrokerPolicies | None) -> Iterator[str]:
     for title in () if rules is None else rules.rules.names():
         if not is_pattern(title):
             yield from (each.name for each in examples_of(title, ()) if isinstance(each, Queue))
+
+
+def _ends(rules: BrokerPolicies, queues: tuple[Destination, ...]) -> Iterator[str]:
+    """Iterate over the addresses whose queues are made for the messages of each origin, and the expiry queues."""
+    for each in (*queues, *chain.from_iterable(examples_of(title, ()) for title in rules.rules.names()), *_OTHERS):
+        found = rules.explain(each)
+        targets = [*found.dead_letter_queues, *([found.expired] if found.expired else [])]
+        yield from (target.partition("::")[0] for target in targets if "::" in target)
+        yield from (target for target in targets[len(found.dead_letter_queues) :] if "::" not in target)
 
 
 def _targets(rules: BrokerPolicies, queues: tuple[Destination, ...]) -> Iterator[str]:

@@ -34,7 +34,7 @@ from redelivery.operate.doctor.rabbitmq.over_amqp import (
 from redelivery.operate.doctor.rabbitmq.over_http import management_over_http, rabbit_reported, rabbit_rules
 from redelivery.operate.doctor.rabbitmq.reported import check_reported
 from redelivery.policies.brokers.formats import read_url
-from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.brokers.policies import BrokerPolicies, named
 from redelivery.policies.connection_url import masked_url
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.dialects.rabbitmq import AMQP_4
@@ -43,6 +43,21 @@ from redelivery.transports.failover import asked_once
 _PREFETCH: Final = 100  # of a consumer here, unless its URL says otherwise
 _JAVA_PREFETCH: Final = 1000  # of one of ActiveMQ's Java client
 _JAVA: Final = re.compile(r"\b(tcp|ssl|nio|auto)(\+\w+)?://")
+
+
+def examine_file(
+    config: BrokerPolicies, *, queues: Iterable[Destination | str] = (), client: BrokerPolicies | None = None
+) -> Report:
+    """Look at a broker's configuration alone; the arguments are those of `examine`.
+
+    Raises:
+        InvalidDestinationError: one of the queues is not a destination.
+    """
+    asked = tuple(named(each) for each in queues)
+    policy = None if client is None else client.redelivery_policies.default
+    found = [*check_problems(config), *check_rules(config, asked, client=policy, prefetch=_prefetch("", client))]
+    unchecked = ("the broker itself: no URL was given",)
+    return Report("", in_order(found), unchecked, f"{config.path} ({config.broker})", config.not_read)
 
 
 def examine(
@@ -74,6 +89,7 @@ def examine(
     findings, unchecked = list(check_url(url)), list[str]()
     if config is not None:
         findings += check_problems(config)
+    not_read = () if config is None else config.not_read
     policy = None if client is None else client.redelivery_policies.default
     prefetch = _prefetch(url, client)
     try:
@@ -89,7 +105,7 @@ def examine(
         findings.append(_unreachable(url, error))
         if config is not None:
             findings += check_rules(config, asked, client=policy, prefetch=prefetch)
-        return Report("", in_order(findings), ("the broker itself, which was not reached",))
+        return Report("", in_order(findings), ("the broker itself, which was not reached",), not_read=not_read)
     with connection:
         meta = connection.metadata
         rules = own_rules(connection, asked, unchecked) if config is None else _of_version(config, meta)
@@ -107,7 +123,7 @@ def examine(
         findings += _reported(connection, findings, unchecked)
         findings += _inspected(connection, rules, asked, watch, unchecked)
         broker = f"{meta.provider_name} {meta.provider_version} over {meta.protocol}".replace("  ", " ")
-    return Report(broker, in_order(findings), tuple(unchecked))
+    return Report(broker, in_order(findings), tuple(unchecked), not_read=not_read)
 
 
 def _unreachable(url: str, error: JMSError) -> Finding:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from redelivery.policies.brokers.rules import DestinationRules
+from redelivery.policies.files.places import Unread
 
 LOST: Final = "messages that fail are lost without a trace"
 Level: TypeAlias = Literal["error", "warning"]
@@ -31,11 +32,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``broker``: what was reached, or "". ``findings``: errors first. ``unchecked``: what was not, and why."""
+    """``broker``: what was reached, or "". ``findings``: errors first. ``unchecked``: what was not, and why.
+
+    ``config``: the file, where nothing but that was asked for. ``not_read``: what of it decides, and is not modelled.
+    """
 
     broker: str
     findings: tuple[Finding, ...]
     unchecked: tuple[str, ...] = field(default=())
+    config: str = ""
+    not_read: tuple[Unread, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -46,25 +52,28 @@ class Report:
         """For JSON."""
         return {
             "broker": self.broker or None,
+            "config": self.config or None,
             "findings": [
                 {"level": each.level, "check": each.check, "what": each.what, "why": each.why, "do": each.do}
                 for each in self.findings
             ],
             "unchecked": list(self.unchecked),
+            "not_read": [each.as_dict() for each in self.not_read],
             "failed": self.failed,
         }
 
     def __str__(self) -> str:
         errors = sum(each.level == "error" for each in self.findings)
         numbers = f"{_number(errors, 'error')}, {_number(len(self.findings) - errors, 'warning')}"
-        lines = [f"{self.broker or 'no broker'}: {numbers}"]
+        lines = [f"{self.broker or self.config or 'no broker'}: {numbers}"]
         reasons: dict[tuple[Level, str, str], list[Finding]] = {}  # many queues, one reason
         for each in self.findings:
             reasons.setdefault((each.level, each.why, each.do), []).append(each)
         for (level, why, do), alike in reasons.items():
             lines += [f"{level}: {each.what}" for each in alike]
             lines += [f"  why: {why}", f"  do:  {do}"]
-        return "\n".join([*lines, *(f"not checked: {each}" for each in self.unchecked)])
+        unchecked = (f"not checked: {each}" for each in self.unchecked)
+        return "\n".join([*lines, *unchecked, *(each.line for each in self.not_read)])
 
 
 def without_limit(title: str, do: str) -> Finding:

@@ -48,7 +48,7 @@ def check_queues(
     kinds: dict[tuple[bool, bool, bool], list[tuple[ObservedQueue, int]]] = {}
     for name, state in after.items():
         grew = state.messages - before[name].messages if name in before else 0
-        if not state.messages or state.consumers or (state.consumers is None and grew < 0):
+        if state.messages <= 0 or state.consumers or (state.consumers is None and grew < 0):
             continue  # there are none, or somebody reads them
         dead = name in dead_letters or state.address in dead_letters or is_called_dead(name)
         if dead or state.consumers == 0:

@@ -208,7 +208,8 @@ class _WholeProperties:
 
 def managed(row: Mapping[str, str], settings: Mapping[str, Any] | None = None) -> ManagedQueue:
     """The broker's facts about a queue."""
-    waiting = int(row["messageCount"]) - int(row["deliveringCount"])
+    delivering = max(0, int(row["deliveringCount"]))  # its counts are below 0 at times
+    waiting = int(row["messageCount"]) - delivering
     return ManagedQueue(
         name=row["name"],
         kind=row["routingType"].lower(),
@@ -217,7 +218,7 @@ def managed(row: Mapping[str, str], settings: Mapping[str, Any] | None = None) -
         arguments={name: row[name] for name, usual in _ARGUMENTS if row.get(name, usual) != usual},
         settings=settings or {},
         ready=max(0, waiting),
-        unacknowledged=int(row["deliveringCount"]),
+        unacknowledged=delivering,
         consumers=int(row["consumerCount"]),
         address=row["address"],
     )

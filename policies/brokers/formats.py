@@ -227,13 +227,13 @@ def read_content(
         ConfigError: it is not a configuration of a broker known here, or (with ``strict``) something that concerns
             redelivery or dead letters was not understood; the text has file, line and column of each.
     """
-    found, root = _parsed(content, name, format, load)
     report = ReadingReport(properties, part)
+    found, root = _parsed(content, name, format, load, report)
     rules = FORMATS[found].read(FORMATS[found].with_others(root, name, load), report)
     if part is not None and not report.chose:
         raise problem_at(Place(name), f"there are no parts with names in it, of which one could be {part!r}")
     for other, more in overrides:
-        kind, root = _parsed(more, other, None, load)
+        kind, root = _parsed(more, other, None, load, report)
         upon = FORMATS[kind].upon
         if upon is None:
             raise problem_at(Place(other), f"only properties are put upon {name}, and this is {kind}")
@@ -241,7 +241,7 @@ def read_content(
     return _policies(",".join([name, *(other for other, _ in overrides)]), found, rules, report, strict)
 
 
-def _parsed(content: bytes, name: str, format: str | None, load: Load | None) -> tuple[str, Any]:
+def _parsed(content: bytes, name: str, format: str | None, load: Load | None, report: ReadingReport) -> tuple[str, Any]:
     """Return the format of a file, and its root; where a format is given, the file must be of it."""
     if len(content) > LARGEST:
         raise problem_at(Place(name), f"it has {len(content)} bytes; {LARGEST} are read at most")
@@ -253,7 +253,7 @@ def _parsed(content: bytes, name: str, format: str | None, load: Load | None) ->
     root: Any
     match syntax:
         case "json":
-            root = parse_json(content, name)
+            root = parse_json(content, name, report.problem)
         case "properties":
             root = parse_properties(content, name)
         case "yaml":

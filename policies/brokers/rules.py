@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import cycle
 from typing import ClassVar, Final, Literal, Self, TypeAlias, TypeVar
 
-from redelivery.model.destinations import Destination, Queue
-from redelivery.model.errors import ConfigError
+from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.policies.activemq.back_off import Random
 from redelivery.policies.dead_letters import DeadLetterStrategy, DiscardingDeadLetterStrategy, SharedDeadLetterStrategy
 from redelivery.policies.destinations.examples import OTHER
 from redelivery.policies.destinations.map import DestinationMap
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
-from redelivery.policies.files.places import NOWHERE, Place, Setting
+from redelivery.policies.files.places import NOWHERE, Place, Setting, Unread
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 
@@ -29,10 +30,38 @@ OTHERS: Final = (OTHER, "Z", "0-9")  # that a regular expression for all queues 
 # Draws of collision avoidance: the side to which a delay is moved, then how far: almost the whole way.
 _SHORTEST: Final = (0.0, 1 - 1e-12)
 _LONGEST: Final = (0.9, 1 - 1e-12)
+_UNITS: Final = ((86400.0, "days"), (3600.0, "hours"))  # in which a person reads a long time
 
 Counts: TypeAlias = Literal["deliveries", "failures", "give-ups"]
 """What a broker counts: every delivery; deliveries that a client returned as failed; or poison acknowledgements, with
 which a client says that its own redelivery policy is used up."""
+
+
+class Address(Destination):
+    """An address of Artemis or HornetQ by its very name, which nothing is put before. ``str()`` gives ``address:name``.
+
+    It is something to ask for, not to send to.
+    """
+
+    __slots__ = ()
+    scheme: ClassVar[str] = "address"
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise InvalidDestinationError("the name of an address is empty: write address:NAME")
+
+    def __str__(self) -> str:
+        return f"{self.scheme}:{self.name}"
+
+    @property
+    def destination(self) -> Destination:
+        """The queue or topic of a JMS client that has this address."""
+        found = _CLIENTS_NAME.match(self.name)
+        return Queue(self.name) if found is None else (Topic if found[1] == "topic" else Queue)(found[2])
+
+
+# How JMS and STOMP name the address of a queue or topic.
+_CLIENTS_NAME: Final = re.compile(r"(?:jms\.|/)(queue|topic)[./](.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +95,8 @@ class DestinationRules:
     ``expired``: the address where it goes if it expires; None where it is removed.
     ``matched``: the parts of the file that apply, in the order in which they are asked. ``settings``: the settings
     that count. ``notes``: what else there is to know. ``kept``: it is not removed, but stays where it is.
-    ``several``: the queues behind ``dead_letter``, where that is not the name of one.
+    ``several``: the queues behind ``dead_letter``, where that is not the name of one. ``not_read``: what else of the
+    file decides about this destination, and is not modelled.
     """
 
     broker: str
@@ -82,6 +112,7 @@ class DestinationRules:
     notes: tuple[str, ...] = ()
     kept: bool = False
     several: tuple[str, ...] | None = None
+    not_read: tuple[Unread, ...] = field(default=(), compare=False)
 
     @property
     def dead_letter_queues(self) -> tuple[str, ...]:
@@ -99,7 +130,7 @@ class DestinationRules:
             client = f"{policy.maximum_redeliveries + 1} deliveries{duration_text(delays)}"
             return f"as the client's policy says (by default {client}), then {self.fate}"
         if self.maximum is None:
-            waits = ", ".join(_seconds(each.seconds) for each in self.delays[:4])
+            waits = ", ".join(time_text(each.seconds) for each in self.delays[:4])
             return f"{self.counts} without a limit, redelivered after {waits}, …"
         return f"{counted(self.maximum, self.counts)}{duration_text(self.delays)}, then {self.fate}"
 
@@ -112,7 +143,7 @@ class DestinationRules:
         asked = ", ".join(map(str, self.matched)) or "nothing matches, so the defaults count"
         lines = [f"{self.destination} ({self.broker}): {self.summary}", f"asked in this order: {asked}"]
         lines += [*map(str, self.settings), f"what expires: {self.expired or ('kept' if self.kept else 'removed')}"]
-        return "\n  ".join([*lines, *(f"note: {each}" for each in self.notes)])
+        return "\n  ".join([*lines, *(f"note: {each}" for each in self.notes), *(each.line for each in self.not_read)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +184,11 @@ class Rules(ABC):
 
     @property
     def non_blocking(self) -> bool | None:  # noqa: D102  # the class says it
+        return None
+
+    def address_of(self, destination: Destination) -> str | None:
+        """Return the address that a destination has; None where a broker has none."""
+        del destination
         return None
 
     @abstractmethod
@@ -290,12 +326,23 @@ def duration_text(delays: tuple[Delay, ...]) -> str:
     if not delays:
         return ""
     if most - least < 0.002 * len(delays):  # a millisecond each, from rounding
-        return f" over {_seconds(total)}"
+        return f" over {time_text(total)}"
     share = round((most - total) / total * 100)
     if share and abs((total - least) - (most - total)) <= 0.02 * (most - least):
-        return f" over {_seconds(total)} ± {share} %"
-    return f" over {_seconds(total)} ({_seconds(least)} to {_seconds(most)})"
+        return f" over {time_text(total)} ± {share} %"
+    return f" over {time_text(total)} ({_seconds(least)} to {_seconds(most)})"
 
 
 def _seconds(seconds: float) -> str:
-    return f"{seconds:.6g} s"
+    return f"{seconds:.0f} s" if seconds >= 100_000 else f"{seconds:.6g} s"
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """Return the unit in which a person reads so long a time: its seconds and its name."""
+    return next(((size, name) for size, name in _UNITS if seconds >= 2 * size), (1.0, "s"))
+
+
+def time_text(seconds: float) -> str:
+    """``31.5 s``, ``524288 s (6.07 days)``: from two hours on also in the unit in which a person reads it."""
+    size, name = time_unit(seconds)
+    return _seconds(seconds) if size == 1 else f"{_seconds(seconds)} ({seconds / size:.3g} {name})"

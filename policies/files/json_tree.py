@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import islice
 from json import JSONDecodeError, JSONDecoder, detect_encoding
 from json.decoder import JSONArray, JSONObject  # type: ignore[attr-defined]  # as json.scanner calls them; not in its stub
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]  # as above
@@ -16,6 +16,7 @@ from redelivery.policies.files.places import ConfigFileError, Place, problem_at
 Scan: TypeAlias = Callable[[str, int], tuple[Any, int]]
 _LONGEST_NUMBER: Final = 400  # digits
 MOST: Final = 1_000_000  # values of a file
+_STRING_OR_MORE: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|([\[{](?=\s*[^\s\]}])|,)', re.DOTALL)
 _STRING_OR_COMMENT: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|/\*.*?(?:\*/|\Z)|//[^\n]*+', re.DOTALL)
 
 
@@ -64,18 +65,19 @@ def listed(section: Json | None, name: str, problem: Callable[[str, Place], obje
 def inside(value: Json, name: str, problem: Callable[[str, Place], object]) -> Json | None:
     """Return the document that a str holds; None where it holds none, which is a problem then."""
     try:
-        return parse_json(value.value.encode(), value.place.file, value.place)
+        return parse_json(value.value.encode(), value.place.file, problem, value.place)
     except ConfigFileError as error:
         problem(f"{name}: {error.problems[0].text}", value.place)
         return None
 
 
-def parse_json(content: bytes, file: str, within: Place | None = None) -> Json:
+def parse_json(content: bytes, file: str, problem: Callable[[str, Place], object], within: Place | None = None) -> Json:
     """Return the value of a document.
 
     Args:
         content: its bytes, in UTF-8, -16 or -32; comments as in Java, which Broker-J's own files have, are allowed.
         file: what errors call it.
+        problem: notified of each name that stands twice in an object: of these the brokers take the last one.
         within: where it stands, if it is itself a str of another document: all its places are this one then.
 
     Raises:
@@ -86,9 +88,12 @@ def parse_json(content: bytes, file: str, within: Place | None = None) -> Json:
     except UnicodeDecodeError as error:
         what = f"not readable as JSON: {error.reason} at byte {error.start}"
         raise problem_at(within or Place(file), what) from error
+    more = (found for found in _STRING_OR_MORE.finditer(text) if found[1])  # each is one value more
+    if next(islice(more, MOST - 1, None), None) is not None:
+        raise problem_at(within or Place(file), f"more than {MOST} values")
     places = _Places(text, file, within)
     try:
-        return _decoder(places).decode(text)  # type: ignore[no-any-return]  # a Json, as the decoder makes them
+        return _decoder(places, problem).decode(text)  # type: ignore[no-any-return]  # a Json, as the decoder makes them
     except JSONDecodeError as error:
         raise problem_at(places.at(error.pos), f"not JSON: {error.msg}") from error
     except (RecursionError, ValueError) as error:
@@ -131,20 +136,26 @@ class _Places:
         return Place(self._file, line, position - self._starts[line - 1] + 1)
 
 
-def _decoder(places: _Places) -> JSONDecoder:
+def _decoder(places: _Places, problem: Callable[[str, Place], object]) -> JSONDecoder:
     """A decoder of the standard library whose every value is a Json: it scans what is in lists and objects by ours."""
     decoder: Any = JSONDecoder(parse_int=_integer)
     inner: Scan
-    numbers = count(1)
 
     def scan(text: str, at: int) -> tuple[Json, int]:
         value, end = inner(text, at)
-        if next(numbers) > MOST:
-            raise ValueError(f"more than {MOST} values")
         return Json(value, places.at(at)), end
 
-    def parse_object(start: Any, strict: Any, _scan: Any, *rest: Any) -> Any:
-        return JSONObject(start, strict, scan, *rest)
+    def members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        found: dict[str, Json] = {}
+        for name, value in pairs:
+            if name in found:
+                first = found[name].place
+                problem(f"{name!r} stands twice: here, and in line {first.line} ({first}); leave one out", value.place)
+            found[name] = value
+        return found
+
+    def parse_object(start: Any, strict: Any, _scan: Any, _hook: Any, _pairs_hook: Any, *rest: Any) -> Any:
+        return JSONObject(start, strict, scan, None, members, *rest)
 
     def parse_array(start: Any, _scan: Any, *rest: Any) -> Any:
         return JSONArray(start, scan, *rest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -48,13 +49,50 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A part of a file that was skipped because it says nothing about redelivery or dead letters."""
+    """A part of a file that was skipped.
+
+    ``why``: how it decides about redelivery, expiry or dead letters, which is not modelled here; empty where it says
+    nothing about them. ``part``: the place of the part that it belongs to, where it counts only with that;
+    ``names``: the queues or addresses that it is about, where it is about some only.
+    """
 
     name: str
     place: Place
+    why: str = ""
+    part: Place | None = None
+    names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.name} ({self.place})"
+
+    @property
+    def line(self) -> str:
+        """The line that says so at the foot of what is said of the file."""
+        return f"not read: {self}: {self.why}"
+
+    def as_dict(self) -> dict[str, str]:
+        """For JSON."""
+        return {"name": self.name, "place": str(self.place), "why": self.why}
+
+
+@dataclass(frozen=True, slots=True)
+class Decisive:
+    """A setting that decides about redelivery, expiry or dead letters, and is not modelled.
+
+    ``why``: how. ``values``: those with which it does, as a whole and in lower case; its default is none of them.
+    """
+
+    why: str
+    values: re.Pattern[str]
+
+    def why_of(self, text: str) -> str:
+        """Return how it decides with this value; empty where it does not."""
+        return self.why if self.values.fullmatch(text.lower()) else ""
+
+
+def decisive(why: str, values: str = ".*") -> Decisive:
+    """Return a `Decisive` of these values, a regular expression."""
+    return Decisive(why, re.compile(values, re.DOTALL))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import unknown_option
-from redelivery.policies.files.places import Place, Places, Problem, Setting, Unread
+from redelivery.policies.files.places import Decisive, Place, Places, Problem, Setting, Unread
 from redelivery.policies.kinds import Names
 
 T = TypeVar("T")
@@ -61,9 +61,24 @@ class ReadingReport:
             text = text[:_LONGEST] + "…"
         self.problems.append(Problem(text, place))
 
-    def skip(self, name: str, place: Place) -> None:
-        """Note a section that says nothing about redelivery or dead letters."""
-        self.unread.append(Unread(name, place))
+    def skip(
+        self, name: str, place: Place, why: str = "", part: Place | None = None, names: tuple[str, ...] = ()
+    ) -> None:
+        """Note a part that is not read; see `Unread`."""
+        self.unread.append(Unread(name, place, why, part, names))
+
+    def skip_decisive(
+        self,
+        known: Mapping[str, Decisive],
+        given: Iterable[tuple[str, str, Place]],
+        part: Place | None = None,
+        names: tuple[str, ...] = (),
+    ) -> None:
+        """Note those of the settings (name, text and place of each) that decide, and are not read."""
+        for name, text, place in given:
+            why = known[name].why_of(self._shown(text, place)) if name in known else ""
+            if why:
+                self.skip(f"{name} = {text}" if text else name, place, why, part, names)
 
     def chosen(self, found: Sequence[tuple[str, T, Place]], what: str) -> T | None:
         """Return one of several: the only one, or that of the name `part`; else None, which is a problem.
@@ -98,6 +113,9 @@ class ReadingReport:
         except ConfigError as error:
             self.problem(str(error), place)
             return None
+
+    def _shown(self, text: str, place: Place) -> str:
+        return self.checked(lambda: self.resolved(text, unknown=True), place) or text
 
     def resolved(self, text: str, *, unknown: bool = False) -> str:
         """Return the str with its placeholders replaced; with ``unknown`` those without a value stay.
@@ -147,11 +165,14 @@ class ReadingReport:
             known: names of the broker's that concern something else.
         """
         fields: dict[str, Any] = {}
-        settings, places = [], {}
+        settings: list[Setting] = []
+        places: dict[str, Place] = {}
         for name, text, place in given:
             if name in names:
                 field, kind = names[name]
                 value = self.read(kind.read, name, text, place)
+                if fields.get(field, value) != value:
+                    self.problem(f"{name!r} stands twice: here, and at {places[field]}; leave one out", place)
                 if value is not None:
                     fields[field], places[field] = value, place
                     settings.append(Setting(name, text, title, place))

@@ -6,8 +6,10 @@ defusedxml refuses every DTD, and with it entities; a file has an upper size, an
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 from xml.parsers import expat
@@ -20,6 +22,7 @@ _INCLUDES: Final = 20  # files within each other
 XINCLUDE: Final = "http://www.w3.org/2001/XInclude"
 _TAG: Final = re.compile(rb"<[^\s/>]+")
 _ATTRIBUTE: Final = re.compile(rb"""\s+([^\s=]+)\s*=\s*(?:"[^"]*"|'[^']*')""")
+_MARKUP: Final = re.compile(rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|(<[^!?/\s])", re.DOTALL)
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 
 Load: TypeAlias = Callable[[str, str], tuple[str, bytes]]
@@ -70,7 +73,6 @@ class _Tree:
         self.parser: Any = None  # expat's, which knows the line
         self.root: Element | None = None
         self._content = content
-        self._left = MOST
         self._open: list[tuple[Element, list[str], list[Element]]] = []
 
     def here(self) -> Place:
@@ -79,9 +81,6 @@ class _Tree:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         if len(self._open) >= DEEPEST:
             raise problem_at(self.here(), f"more than {DEEPEST} elements within each other")
-        self._left -= 1
-        if self._left < 0:
-            raise problem_at(self.here(), f"more than {MOST} elements")
         namespace, name = tag[1:].split("}", 1) if tag.startswith("{") else ("", tag)
         plain = {key.rpartition("}")[2]: value for key, value in attributes.items()}
         place = self.here()
@@ -131,6 +130,7 @@ def _parsed(content: bytes, file: str) -> Element:
     from defusedxml.common import DefusedXmlException
     from defusedxml.ElementTree import DefusedXMLParser, ParseError
 
+    _check_number(content, file)
     tree = _Tree(file, content)
     parser = DefusedXMLParser(target=tree, forbid_dtd=True)
     tree.parser = parser.parser
@@ -148,6 +148,18 @@ def _parsed(content: bytes, file: str) -> Element:
         raise problem_at(Place(file), f"not readable as XML: {error}") from error
     assert tree.root is not None, "expat refuses a document without a root"
     return tree.root
+
+
+def _check_number(content: bytes, file: str) -> None:
+    """Raise ConfigFileError where a document has too many elements, before it is parsed: that would take long."""
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        content = content.decode("utf-16", errors="replace").encode()
+    elements = (found for found in _MARKUP.finditer(content) if found[1])
+    first = next(islice(elements, MOST, None), None)
+    if first is not None:
+        at = first.start()
+        place = Place(file, content.count(b"\n", 0, at) + 1, at - content.rfind(b"\n", 0, at))
+        raise problem_at(place, f"more than {MOST} elements")
 
 
 def _included(element: Element, files: tuple[str, ...], load: Load | None) -> Element:

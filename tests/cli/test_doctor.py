@@ -31,6 +31,36 @@ def test_an_error_is_exit_code_1_and_says_what_why_and_what_to_do(tmp_path: Path
     assert "  do:  set a dead-letter address" in result.output
 
 
+def test_a_file_alone_is_checked_without_a_broker(tmp_path: Path) -> None:
+    lost = str(written(tmp_path, "lost.xml", address_settings(orders={})))
+    kept = str(written(tmp_path, "kept.xml", address_settings(**{"#": {"dead_letter_address": "DLQ"}})))
+    result = run("--config", lost)
+    assert result.exit_code == 1
+    assert result.output.splitlines()[0] == f"{lost} (Artemis): 2 errors, 0 warnings"
+    assert "error: queue://orders: a message is removed after 10 deliveries" in result.output
+    assert result.output.splitlines()[-1] == "not checked: the broker itself: no URL was given"
+    assert run("--config", kept).exit_code == 0
+    client = "tcp://x:1?jms.redeliveryPolicy.maximumRedeliveries=6"
+    said = json.loads(run("--config", kept, "--json", "--client", client).output)
+    assert (said["broker"], said["config"], said["failed"]) == (None, f"{kept} (Artemis)", False)
+    assert [each["check"] for each in said["findings"]] == ["multiplied"]
+    assert "queue://mine: broker and client" in run("--config", kept, "--client", client, "--queue", "mine").output
+
+
+def test_what_a_file_says_and_is_not_read_is_said_with_a_broker_and_without(tmp_path: Path) -> None:
+    settings = {"dead_letter_address": "DLQ", "address_full_policy": "DROP"}
+    file = str(written(tmp_path, "broker.xml", address_settings(**{"#": settings})))
+    for arguments in (["--config", file], ["--config", file, "--url", "vm://not-read"]):
+        assert run(*arguments).output.splitlines()[-1].startswith(f"not read: address-full-policy = DROP ({file}:3:")
+        assert json.loads(run(*arguments, "--json").output)["not_read"][0]["name"] == "address-full-policy = DROP"
+
+
+def test_a_file_alone_needs_no_management(tmp_path: Path) -> None:
+    file = str(written(tmp_path, "kept.xml", address_settings(**{"#": {"dead_letter_address": "DLQ"}})))
+    assert run("--config", file, REDELIVERY_MANAGEMENT="http://localhost:1").exit_code == 0
+    assert "--user has no effect without --url" in run("--config", file, "--user", "x").stderr
+
+
 def test_a_file_that_is_not_understood_is_an_error_with_its_place(tmp_path: Path) -> None:
     file = str(written(tmp_path, "broker.xml", address_settings(orders={"redelivery_delay": "soon"})))
     result = run("--url", "vm://problems", "--config", file)
@@ -61,6 +91,7 @@ def test_json_and_the_url_of_the_environment(tmp_path: Path) -> None:
     [
         ((), 2, "--url"),
         (("--url", "vm://x", "--queue", "a b"), 2, "has a space"),
+        (("--config", "missing.xml"), 1, "cannot be read"),
         (("--url", "vm://x", "--property", "tries"), 2, "use NAME=VALUE"),
         (("--url", "nonsense"), 2, "redelivery doctor: "),
         (("--url", "vm://x", "--config", "missing.xml"), 1, "cannot be read"),

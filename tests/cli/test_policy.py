@@ -58,6 +58,35 @@ def test_diff(file: str, tmp_path: Path) -> None:
     assert run("diff", file, file).output == "no destination is treated differently\n"
 
 
+def test_the_exit_code_of_diff_is_that_of_git(file: str, tmp_path: Path) -> None:
+    changed = {"orders": {**SETTINGS["orders"], "max_delivery_attempts": 5}}
+    other = str(written(tmp_path, "other.xml", address_settings(**changed)))
+    for options in ([], ["--json"]):
+        assert [run("diff", file, each, "--exit-code", *options).exit_code for each in (file, other)] == [0, 1]
+    assert run("diff", file, str(tmp_path / "missing.xml"), "--exit-code").exit_code == 2
+    assert run("diff", file, str(tmp_path / "missing.xml")).exit_code == 1
+    assert run("diff", file, "--exit-code").exit_code == 2
+    assert run("diff", file, other).exit_code == 0
+
+
+def test_table(file: str) -> None:
+    assert "orders        3 deliveries   2 s   DLQ" in run("table", file).output
+    assert "| orders | 3 deliveries | 2 s | DLQ | removed |" in run("table", file, "--markdown").output
+    rows = json.loads(run("table", file, "--json").output)["rows"]
+    assert [each["destination"] for each in rows] == ["orders", "(all others)"]
+    assert run("table", file, "--json", "--markdown").exit_code == 2
+    assert run("table", "missing.xml").exit_code == 1
+
+
+@pytest.mark.parametrize("command", ["explain", "simulate", "plot"])
+def test_an_address_is_asked_for_by_its_very_name(command: str, tmp_path: Path) -> None:
+    file = str(written(tmp_path, "broker.xml", address_settings(**{"jms.queue.a": SETTINGS["orders"]})))
+    assert "address:jms.queue.a (Artemis)" in run(command, file, "address:jms.queue.a").output
+    assert (
+        json.loads(run(command, file, "address:jms.queue.a", "--json").output)["destination"] == "address:jms.queue.a"
+    )
+
+
 def test_convert_says_what_is_lost_on_the_standard_error(file: str) -> None:
     result = run("convert", file, "--to", "broker_j")
     assert result.exit_code == 0

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from redelivery.policies.brokers.artemis.decisive import ADDRESS_SETTINGS, QUEUES, skip_decisive
 from redelivery.policies.brokers.artemis.names import CONCERNS, HORNETQ_NAMES, NAMES, WILDCARDS
 from redelivery.policies.brokers.artemis.rules import (
     DEFAULT_WILDCARDS,
@@ -67,11 +68,12 @@ def read_artemis(root: Element, report: ReadingReport, dialect: str = "artemis")
             report.skip(section.name, section.place)
     sections = ((each.name, each.place) for each in core.children)
     report.sections(sections, _READ, concerns=CONCERNS, of="the core", others=_OTHER)
+    skip_decisive(core, report)
     wildcards = _wildcards(core, report)
     return ArtemisRules(
         dialect=dialect,
         entries=tuple(_entries(core, report, dialect, wildcards)),
-        queues=tuple(sorted(_queues(core), key=lambda each: (each.address, each.routing, each.name))),
+        queues=tuple(sorted(_queues(core, report), key=lambda each: (each.address, each.routing, each.name))),
         wildcards=wildcards,
         persist_delivery_count_before_delivery=bool(_of_core(core, _PERSISTS, FLAG, report)),
         max_redelivery_records=_of_core(core, _RECORDS, whole(-1), report),
@@ -95,6 +97,8 @@ def _entries(core: Element, report: ReadingReport, dialect: str, wildcards: Wild
                 continue
             elements = ((each.name, each.text, each.place) for each in child.children)
             given = report.settings(names, elements, "an address-setting", concerns=CONCERNS)
+            elements = ((each.name, each.text, each.place) for each in child.children)
+            report.skip_decisive(ADDRESS_SETTINGS, elements, part=child.place)
             settings = report.checked(partial(AddressSettings, **given.fields), child.place)
             if settings is not None:
                 yield AddressEntry(match, settings, child.place, given.places)
@@ -119,21 +123,24 @@ def is_match(match: str, report: ReadingReport, place: Place, wildcards: Wildcar
     return False
 
 
-def _queues(core: Element) -> Iterator[BoundQueue]:
+def _queues(core: Element, report: ReadingReport) -> Iterator[BoundQueue]:
     for section in core.all("addresses"):
         for address in section.all("address"):
             for routing in _ROUTINGS:
                 for kind in address.all(routing):
                     for queue in kind.all("queue"):
-                        yield from _queue(queue, address.attributes.get("name", ""), routing)
+                        yield from _queue(queue, address.attributes.get("name", ""), routing, report)
     for section in core.all("queues"):  # HornetQ's, and Artemis' before 2.0
         for queue in section.all("queue"):
             named = queue.first("address")
-            yield from _queue(queue, named.text if named else "", "anycast")
+            yield from _queue(queue, named.text if named else "", "anycast", report)
 
 
-def _queue(queue: Element, address: str, routing: Routing) -> Iterator[BoundQueue]:
+def _queue(queue: Element, address: str, routing: Routing, report: ReadingReport) -> Iterator[BoundQueue]:
     name = queue.attributes.get("name", "")
+    attributes = ((each, text, queue.at(each)) for each, text in queue.attributes.items())
+    children = ((each.name, each.text, each.place) for each in queue.children)
+    report.skip_decisive(QUEUES, (*attributes, *children), names=(name, address))
     condition = queue.first("filter")
     if name:
         text = condition.attributes.get("string") if condition else None

@@ -10,6 +10,7 @@ from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.policies.brokers.artemis.client import client_policy
 from redelivery.policies.brokers.artemis.names import NAMES, written
 from redelivery.policies.brokers.rules import (
+    Address,
     DestinationRules,
     Lifetime,
     Matched,
@@ -130,11 +131,10 @@ class ArtemisRules(Rules):
 
         In Artemis a queue can be named with its address: that of ``DLA::DLQ.orders`` is ``DLA``.
         """
-        if not self.jms_names:
+        if not self.jms_names or isinstance(destination, Address):
             return destination.name.partition(_QUALIFIED)[0]
-        if destination.name.startswith(tuple(_JMS)):
-            return destination.name
-        return (JMS_TOPIC if isinstance(destination, Topic) else JMS_QUEUE) + destination.name
+        kind = JMS_TOPIC if isinstance(destination, Topic) else JMS_QUEUE
+        return destination.name if destination.name.startswith(tuple(_JMS)) else kind + destination.name
 
     def candidates(self, address: str) -> tuple[AddressEntry, ...]:
         """List the entries that match an address, in the broker's order: each field comes from the first that sets it.

@@ -19,7 +19,7 @@ from redelivery.policies.brokers.rabbitmq.names import BOUND, DEFINITIONS, OF_BR
 from redelivery.policies.checks import read_flag
 from redelivery.policies.files.expressions import bounded_expression
 from redelivery.policies.files.json_tree import Json, inside, listed
-from redelivery.policies.files.places import Setting
+from redelivery.policies.files.places import Place, Setting
 from redelivery.policies.files.report import ReadingReport
 
 _ABOUT: Final = ("virtualhostnodes", "virtualhosts", "context", "name", "modelVersion", "id")
@@ -41,6 +41,7 @@ def read_broker_j(root: Json, report: ReadingReport) -> BrokerJRules:
     for name, section in root.items():
         if name not in _ABOUT:
             report.skip(name, section.place)
+    _skip_of_host(root, report)
     found: list[BrokerJHost] = []
     default = None
     for node in listed(nodes, "virtualhostnodes", report.problem):
@@ -57,6 +58,7 @@ def read_broker_j(root: Json, report: ReadingReport) -> BrokerJRules:
 
 def _hosts_of(node: Json, name: str, report: ReadingReport) -> Iterator[BrokerJHost]:
     """Read the virtual host of a node: within it, or as a str that the node is made with."""
+    _skip_of_host(node, report)
     context = _context(node, report)
     initial = node.get("virtualHostInitialConfiguration")
     if initial is not None and isinstance(initial.value, str) and "${" not in initial.value[:2]:
@@ -69,12 +71,15 @@ def _hosts_of(node: Json, name: str, report: ReadingReport) -> Iterator[BrokerJH
 
 
 def _host(host: Json, name: str, outer: BrokerJLevel, report: ReadingReport) -> BrokerJHost:
+    _skip_of_host(host, report)
     queues = []
     for queue in listed(host.get("queues"), "queues", report.problem):
         named = queue.member("name")
         if not named:
             report.problem("a queue without a name", queue.place)
             continue
+        for section in (queue, *filter(None, [queue.get("arguments")])):
+            report.skip_decisive(names.OF_A_QUEUE_UNREAD, _members(section), names=(named,))
         queues.append(BrokerJQueue(named, _level(queue, f"queue {named!r}", named, report), _context(queue, report)))
     rules = []
     for rule in listed(host.get("nodeAutoCreationPolicies"), "nodeAutoCreationPolicies", report.problem):
@@ -85,6 +90,8 @@ def _host(host: Json, name: str, outer: BrokerJLevel, report: ReadingReport) -> 
         if report.read(lambda _, text: bounded_expression(text), "pattern", pattern.text, pattern.place) is None:
             continue
         title = f"nodeAutoCreationPolicy {pattern.text!r}"
+        if attributes is not None:
+            report.skip_decisive(names.OF_A_QUEUE_UNREAD, _members(attributes))
         level = _level(attributes, title, "", report) if attributes else BrokerJLevel()
         by_publishing = report.read(
             read_flag, "createdOnPublish", rule.member("createdOnPublish") or "false", rule.place
@@ -100,6 +107,20 @@ def _exchanges(host: Json, report: ReadingReport) -> Iterator[BrokerJExchange]:
         bindings = listed(each.get("durableBindings"), "durableBindings", report.problem)
         bound = tuple((one.member("destination"), one.member("bindingKey")) for one in bindings)
         yield BrokerJExchange(each.member("name"), each.member("type"), bound)
+
+
+def _skip_of_host(host: Json, report: ReadingReport) -> None:
+    """Note what decides in a virtual host or its node, beside its queues."""
+    context = host.get("context")
+    for section in (host, *([context] if context else [])):
+        report.skip_decisive(names.OF_A_HOST_UNREAD, _members(section))
+    for exchange in host.get("exchanges") or ():
+        report.skip_decisive(names.OF_AN_EXCHANGE_UNREAD, _members(exchange), names=(exchange.member("name"),))
+
+
+def _members(section: Json) -> list[tuple[str, str, Place]]:
+    """List the members of an object: name, text and place of each."""
+    return [(name, (each.get("destination") or each).text, each.place) for name, each in section.items()]
 
 
 def _level(element: Json, title: str, queue: str, report: ReadingReport) -> BrokerJLevel:

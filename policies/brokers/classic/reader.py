@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from redelivery.model.suggestions import did_you_mean, unknown_option
 from redelivery.policies.brokers.classic import names
+from redelivery.policies.brokers.classic.decisive import skip_of_broker, skip_of_entry, skip_plugin
 from redelivery.policies.brokers.classic.rules import (
     ClassicRules,
     DeadLetterRules,
@@ -79,6 +80,7 @@ def read_activemq(root: Element, report: ReadingReport) -> ClassicRules:
     for section in broker.children:
         if section.name not in ("destinationPolicy", "plugins"):
             _skip_or_refuse(section, report)
+    skip_of_broker(broker, report)
     scheduler, place = broker.attributes.get("schedulerSupport"), broker.at("schedulerSupport")
     supports = None if scheduler is None else report.read(read_flag, "schedulerSupport", scheduler, place)
     maps = [each for policy in broker.all("destinationPolicy") for each in policy.all("policyMap")]
@@ -132,6 +134,7 @@ def _entry(element: Element, report: ReadingReport, pattern: str) -> PolicyEntry
                 f"{child.name!r} is not known in a policyEntry; did you mean 'deadLetterStrategy'?", child.place
             )
     rules = _dead_letters(strategies[0], report) if strategies else None
+    skip_of_entry(element, report)
     if element.attributes.get("prioritizedMessages", "false") != "false":
         report.skip(f"prioritizedMessages of policyEntry {pattern}", element.place)
     return PolicyEntry(pattern, rules, place=element.place, settings=given.settings, **given.fields)
@@ -199,8 +202,10 @@ def _plugins(broker: Element, report: ReadingReport) -> Iterator[Plugin]:
                 yield _redelivery(element, report)
             elif element.name == "discardingDLQBrokerPlugin":
                 yield from _discarding(element, report)
-            else:
+            elif names.CONCERNS.search(element.name):
                 _skip_or_refuse(element, report)
+            else:
+                skip_plugin(element, _title(child), report)
 
 
 def _redelivery(element: Element, report: ReadingReport) -> RedeliveryPlugin:

@@ -107,14 +107,14 @@ def _of_secret(secret: Resource, pods: _Pods, report: ReadingReport) -> Iterator
             if named is None or named[1] is not of_pod or not isinstance(value.value, str):
                 continue
             if named[0].endswith((".json", ".properties")):
-                yield report.checked(partial(_file, named[0], value), value.place) or []
+                yield report.checked(partial(_file, named[0], value, report), value.place) or []
             else:
                 report.skip(f"{named[0]} of {secret.title}", value.place)
 
 
-def _file(name: str, value: Json) -> Layer:
+def _file(name: str, value: Json, report: ReadingReport) -> Layer:
     if name.endswith(".json"):
-        return parse_json(value.value.encode(), value.place.file, value.place)
+        return parse_json(value.value.encode(), value.place.file, report.problem, value.place)
     return _parsed([(value.value, value.place)])
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from redelivery.model.errors import ConfigError
-from redelivery.policies.brokers.qpid.names import CONCERNS, LEVEL, SUFFIXES
+from redelivery.policies.brokers.qpid.names import CONCERNS, LEVEL, SUFFIXES, UNREAD
 from redelivery.policies.brokers.qpid.rules import QpidHost, QpidLevel, QpidRules
 from redelivery.policies.files.places import ConfigFileError, problem_at
 from redelivery.policies.files.report import ReadingReport
@@ -50,6 +50,7 @@ def with_hosts(root: Element, file: str, load: Load | None) -> Element:
 
 def read_qpid(root: Element, report: ReadingReport) -> QpidRules:
     """Read the rules of a document. What is wrong, or skipped, is in the report."""
+    report.skip_decisive(UNREAD, ((each.name, each.text, each.place) for each in root.walk()))
     server, hosts, default = QpidLevel("broker"), root, None
     suffixes: dict[str, str] = {}
     if root.name == "broker":

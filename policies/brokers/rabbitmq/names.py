@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
 from redelivery.policies.checks import to_ms
+from redelivery.policies.files.places import Decisive, decisive
 from redelivery.policies.kinds import MILLISECONDS, SIZE, TEXT, Names, one_of, whole
 
 NAMES: Final[Names] = MappingProxyType(
@@ -40,6 +42,24 @@ OF_BROKER_J: Final = frozenset({"virtualhostnodes", "virtualhosts", "modelVersio
 
 CONCERNS: Final = re.compile(r"deliver|dead-?l|retry|ttl|message-t|expire|max-?len|overflow|alternat", re.IGNORECASE)
 """A name of this kind that is unknown must not be skipped in silence."""
+
+_HELD: Final = "a consumer that keeps a message for so many ms is closed, and the message is redelivered and counted"
+_DUPLICATES: Final = "a message with the header of one that was there is dropped, a dead letter too"
+_UNREAD: Final[Mapping[str, Decisive]] = MappingProxyType(
+    {
+        "consumer-timeout": decisive(_HELD),
+        "consumer-disconnected-timeout": decisive("what a consumer on a lost node had is redelivered after so many ms"),
+        "max-age": decisive("a stream removes messages by their age"),
+        "message-deduplication": decisive(_DUPLICATES, "true"),
+        "cache-ttl": decisive("duplicates are known for so many ms"),
+    }
+)
+UNREAD: Final[Mapping[str, Decisive]] = MappingProxyType(
+    {**_UNREAD, **{ARGUMENT + name: each for name, each in _UNREAD.items()}}
+)
+"""Settings and arguments that decide, and are not modelled."""
+
+EXCHANGES: Final = "the plug-in of the type {} routes what is sent there, a dead letter too: not known where to"
 
 
 def written(level: object, prefix: str = "") -> dict[str, Any]:

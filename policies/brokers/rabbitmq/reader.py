@@ -11,8 +11,10 @@ from redelivery.policies.brokers.rabbitmq.names import (
     BOUND,
     CONCERNS,
     DEFINITIONS,
+    EXCHANGES,
     NAMES,
     OF_BROKER_J,
+    UNREAD,
 )
 from redelivery.policies.brokers.rabbitmq.rules import RabbitRules
 from redelivery.policies.brokers.rabbitmq.values import (
@@ -42,6 +44,7 @@ _ABOUT: Final = (
 """What an export says of itself, or of its only virtual host."""
 _APPLY_TO: Final = ("all", "queues", "classic_queues", "quorum_queues", "streams", "exchanges")
 _TYPES: Final = ("direct", "fanout", "topic", "headers")
+_DELAYED: Final = "x-delayed-message"
 _HOST: Final = "/"
 _OPERATOR: Final = "operator_policy"  # the component of such a parameter
 _POLICY: Final = frozenset({"pattern", "definition"})  # that each policy has
@@ -126,7 +129,10 @@ def _parameters(section: Json | None, report: ReadingReport, host: str) -> Itera
             named = {name: each for name, each in parameter.items() if name in ("name", "vhost")}
             yield from _policy(Json({**value.value, **named}, value.place), report, host, operator=True)
         else:
-            report.skip(f"parameters: {parameter.member('component', '?')}", parameter.place)
+            component, queue = parameter.member("component", "?"), "" if value is None else value.member("src-queue")
+            why = f"the shovel {parameter.member('name')!r} takes the messages of {queue} elsewhere: dead letters too"
+            names = (queue,) if queue and component == "shovel" else ()
+            report.skip(f"parameters: {component}", parameter.place, why if names else "", names=names)
 
 
 def _policies(section: Json | None, report: ReadingReport, host: str, *, operator: bool) -> Iterator[RabbitPolicy]:
@@ -172,7 +178,7 @@ def _queues(
         virtual_host = queue.member("vhost", host)
         kind = (arguments.get("x-queue-type") if arguments else None) or queue.get("type")
         usual = (default.get(virtual_host) if _lasts(queue) else None) or CLASSIC
-        level = _level(arguments, f"queue {name!r}", ARGUMENTS, report) if arguments else RabbitLevel()
+        level = _level(arguments, f"queue {name!r}", ARGUMENTS, report, name) if arguments else RabbitLevel()
         yield RabbitQueue(name, kind.text if kind else usual, level, virtual_host)
 
 
@@ -192,6 +198,8 @@ def _exchanges(section: Json, report: ReadingReport, host: str) -> Iterator[Rabb
             report.problem("an exchange without a name", exchange.place)
             continue
         kind = exchange.member("type", "direct")
+        if kind not in _TYPES and kind != _DELAYED:
+            report.skip(f"exchange {name}", exchange.place, EXCHANGES.format(kind))
         delayed = arguments.get("x-delayed-type") if arguments else None
         if kind not in _TYPES and delayed is not None:  # the plug-in's, which does as that one, later
             kind = delayed.text
@@ -219,9 +227,11 @@ def _plain(value: Json) -> Any:
     return tuple(map(_plain, value)) if isinstance(value.value, list) else value.value
 
 
-def _level(element: Json, title: str, names: Names, report: ReadingReport) -> RabbitLevel:
+def _level(element: Json, title: str, names: Names, report: ReadingReport, queue: str = "") -> RabbitLevel:
+    unread = ((name, each.text, each.place) for name, each in element.items() if each.value is not None)
+    report.skip_decisive(UNREAD, unread, part=None if queue else element.place, names=(queue,) if queue else ())
     found = ((name, each) for name, each in element.items() if each.value is not None or name not in names)
     given = ((name, each.text, each.place) for name, each in found)
-    known = _KNOWN if names is NAMES else _KNOWN_ARGUMENTS
+    known = {*UNREAD, *(_KNOWN if names is NAMES else _KNOWN_ARGUMENTS)}
     read = report.settings(names, given, title, concerns=CONCERNS, known=known)
     return RabbitLevel(place=element.place, settings=read.settings, **read.fields)

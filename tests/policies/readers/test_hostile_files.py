@@ -63,6 +63,16 @@ def test_elements_have_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
         read("<core>" + "<x/>" * 5 + "</core>")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_elements_are_counted_before_they_are_read(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading hundreds of thousands of them first takes half a minute; what only looks like one is none."""
+    monkeypatch.setattr(xml, "MOST", 5)
+    looks = "<!-- <x/><x/> --><![CDATA[<x/><x/>]]><?x <x/><x/> ?>" * 3
+    xml.parse(f"<core>{looks}{'<x/>' * 4}</core>".encode(encoding), "file.xml")
+    with pytest.raises(ConfigFileError, match="more than 5 elements"):
+        xml.parse(f"<core>{looks}{'<x>' * 5} is not well-formed".encode(encoding), "file.xml")
+
+
 def test_an_error_does_not_list_a_thousand_problems() -> None:
     with pytest.raises(ConfigFileError) as raised:
         read("<core>" + "<redeliver/>" * 1_000 + "</core>")

@@ -14,7 +14,7 @@ from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rabbitmq.rules import RabbitRules
 from redelivery.policies.files import json_tree
 from redelivery.policies.files.json_tree import parse_json
-from redelivery.policies.files.places import ConfigFileError
+from redelivery.policies.files.places import ConfigFileError, Place
 
 QUEUES = [
     {"name": "DLQ", "type": "standard"},
@@ -276,10 +276,14 @@ def test_json_has_any_encoding_of_unicode(encoding: str) -> None:
     assert read_content(json.dumps({"policies": [POLICY]}).encode(encoding), "x.json").format == "rabbitmq"
 
 
+def unexpected(text: str, place: Place) -> None:
+    pytest.fail(f"{place}: {text}")
+
+
 def test_json_has_a_number_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_tree, "MOST", 5)
     with pytest.raises(ConfigFileError, match="more than 5 values"):
-        parse_json(b"[1, 2, 3, 4, 5]", "x.json")
+        parse_json(b"[1, 2, 3, 4, 5]", "x.json", unexpected)
 
 
 @pytest.mark.parametrize(
@@ -307,7 +311,42 @@ def test_what_is_not_such_json_is_an_error(content: bytes, says: str | None) -> 
 
 
 def test_a_value_knows_its_line_and_column() -> None:
-    tree = parse_json(b'{\n  "a": [1,\n    {"b": true}]\n}', "x.json")
+    tree = parse_json(b'{\n  "a": [1,\n    {"b": true}]\n}', "x.json", unexpected)
     inner = list(tree.get("a") or ())[1].get("b")
     assert inner is not None
     assert (inner.value, str(inner.place)) == (True, "x.json:3:11")
+
+
+TWICE = """\
+{"vhosts": [], "queues": [
+  {"name": "q", "vhost": "/", "arguments": {"x-queue-type": "quorum",
+    "x-delivery-limit": 5,
+    "x-delivery-limit": 50}}],
+ "queues": []}
+"""
+
+
+def test_a_name_that_stands_twice_is_an_error_with_both_lines() -> None:
+    with pytest.raises(ConfigFileError) as caught:
+        read(TWICE, "x.json")
+    assert str(caught.value).splitlines() == [
+        "x.json:4:25: 'x-delivery-limit' stands twice: here, and in line 3 (x.json:3:25); leave one out",
+        "x.json:5:12: 'queues' stands twice: here, and in line 1 (x.json:1:26); leave one out",
+    ]
+    found = read(TWICE.replace(' "queues": []', ' "users": []'), "x.json", strict=False)
+    assert found.explain("q").maximum == 51  # the last one counts, as it does for the broker
+    assert len(found.problems) == 1
+
+
+@pytest.mark.parametrize("document", [[1, [2, [], {}]], {"a": {"b": []}, "c": "[,"}, ["a,b"]])
+def test_values_are_counted_before_they_are_read(document: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    def number(value: object) -> int:
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return 1 + sum(map(number, inner))
+
+    content = json.dumps(document).encode()
+    monkeypatch.setattr(json_tree, "MOST", number(document))
+    parse_json(content, "x.json", unexpected)
+    monkeypatch.setattr(json_tree, "MOST", number(document) - 1)
+    with pytest.raises(ConfigFileError, match="more than"):
+        parse_json(content, "x.json", unexpected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from redelivery.model.errors import ConfigError
@@ -10,12 +11,22 @@ from redelivery.policies.activemq.composite_url import shown_list, split_composi
 from redelivery.policies.brokers.clients.url.rules import ClientRules
 from redelivery.policies.checks import read_flag
 from redelivery.policies.connection_url import NON_BLOCKING, PREFETCH, REDELIVERY, options_of, parse_query, url_head
-from redelivery.policies.files.places import Place, Setting
+from redelivery.policies.files.places import Decisive, Place, Setting, decisive
 from redelivery.policies.files.report import ReadingReport
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 _URL: Final = re.compile(r"failover:|[a-zA-Z][a-zA-Z0-9+.-]+:(//|\()", re.IGNORECASE)
+
+UNREAD: Final[Mapping[str, Decisive]] = {
+    "jms.checkForDuplicates": decisive("a message of an id that came before is delivered again", "false"),
+    "jms.consumerExpiryCheckEnabled": decisive("the client delivers what expired on the way to it", "false"),
+    "jms.transactedIndividualAck": decisive("each message of a transaction is acknowledged by itself", "true"),
+    "jms.optimizeAcknowledge": decisive("what is acknowledged can be redelivered after a crash", "true"),
+    "jms.disableTimeStampsByDefault": decisive(
+        "what has no time stamp does not expire as its time to live says", "true"
+    ),
+}
 
 
 def is_url(text: object) -> bool:
@@ -38,7 +49,8 @@ def read_client_url(url: str, report: ReadingReport) -> ClientRules:
         if name.startswith(REDELIVERY) or name == NON_BLOCKING:
             settings.append(Setting(name, value, "the URL", place))
         elif not name.startswith(PREFETCH):
-            report.skip(name, place)
+            why = UNREAD[name].why_of(value) if name in UNREAD else ""
+            report.skip(f"{name} = {value}" if why else name, place, why)
     flag = options.get(NON_BLOCKING)
     policy = report.checked(
         lambda: RedeliveryPolicy.from_activemq(options_of(options, REDELIVERY), prefix=REDELIVERY), place
