@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,19 @@ import pytest
 from tests.transports import scripted
 from tests.transports.scripted import TIMEOUT
 
-Script = Callable[[Any], None]
+Script = Callable[[Any], object]
+SERVERS = {
+    "activemq": "ActiveMQ/5.18.3",
+    "artemis": "ActiveMQ-Artemis/2.44.0 ActiveMQ Artemis Messaging Engine",
+    "hornetq": "HornetQ/2.5.0.SNAPSHOT (Wild Hornet, 124) HornetQ Messaging Engine",
+    "rabbitmq": "RabbitMQ/3.10.8",
+}
+PRODUCTS = {
+    "activemq": "ActiveMQ",
+    "artemis": "apache-activemq-artemis",
+    "qpid": "Apache Qpid Broker-J Core",
+    "rabbitmq": "RabbitMQ",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +32,10 @@ class Side:
     """A peer that follows a script, and who connects to it.
 
     ``plain``: what it says to a client that it cannot read. ``serve``: a script that answers every send until the
-    client has gone. ``answer_when``: makes one that answers the first send once the event is set.
+    client has gone. ``answer_when``: makes one that answers the first send once the event is set. ``let_send``: begins
+    one, until a client may send. ``sent``: the name of the frame that it sends, and ``answer`` answers. ``say_why``:
+    ends one with an error. ``led``: True where somebody reads for each of a client's three sessions. ``servers``: what
+    a broker says that it is, by its dialect; ``embedded``: what the embedded one says.
     """
 
     peer: Callable[..., Any]
@@ -29,6 +44,13 @@ class Side:
     plain: bytes
     serve: Script
     answer_when: Callable[[threading.Event], Script]
+    let_send: Script
+    sent: str
+    answer: Callable[[Any, Any], object]
+    say_why: Callable[[Any, str], object]
+    led: Callable[[Any], bool]
+    servers: Mapping[str, str]
+    embedded: str
 
     def greet(self, end: Any) -> None:
         """The script of a peer that lets a client in."""
@@ -39,13 +61,39 @@ class Side:
 @pytest.fixture(params=["stomp", "amqp"])
 def side(request: pytest.FixtureRequest) -> Side:
     if request.param == "stomp":
-        plain = b"ERROR\nmessage:what?\n\n\0"
-        return Side(scripted.ScriptedBroker, scripted.Client, "stomp+ssl", plain, _stomp, _stomp_when)
+        return Side(
+            peer=scripted.ScriptedBroker,
+            client=scripted.Client,
+            scheme="stomp+ssl",
+            plain=b"ERROR\nmessage:what?\n\n\0",
+            serve=_stomp,
+            answer_when=_stomp_when,
+            let_send=scripted.BrokerEnd.log_in,
+            sent="SEND",
+            answer=scripted.BrokerEnd.answer,
+            say_why=lambda end, why: end.send("ERROR", message=why),
+            led=lambda client: [wire.leader.led for wire in client.transport._wires._sessions] == [True] * 3,
+            servers=SERVERS,
+            embedded="redelivery/0.1",
+        )
     pytest.importorskip("proton")
     from tests.transports import amqp_peer, amqp_sessions
 
-    plain = b"AMQP\x00\x01\x00\x00"
-    return Side(amqp_peer.ScriptedPeer, amqp_sessions.Client, "amqps", plain, _amqp, _amqp_when)
+    return Side(
+        peer=amqp_peer.ScriptedPeer,
+        client=amqp_sessions.Client,
+        scheme="amqps",
+        plain=b"AMQP\x00\x01\x00\x00",
+        serve=_amqp,
+        answer_when=_amqp_when,
+        let_send=_amqp_attached,
+        sent="transfer",
+        answer=amqp_peer.PeerEnd.settle,
+        say_why=_amqp_close,
+        led=lambda client: bool(client.transport._connection.leader.led),
+        servers=PRODUCTS,
+        embedded="redelivery",
+    )
 
 
 def _stomp(end: scripted.BrokerEnd) -> None:
@@ -64,6 +112,18 @@ def _stomp_when(event: threading.Event) -> Script:
         end.goodbye()
 
     return script
+
+
+def _amqp_attached(end: Any) -> None:
+    end.log_in()
+    end.attached()
+
+
+def _amqp_close(end: Any, why: str) -> None:
+    from tests.transports.amqp_frames import error
+
+    end.send("close", error=error("amqp:connection:forced", why))
+    end.take("close")
 
 
 def _amqp(end: Any) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import threading
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 
 import pytest
 from tests.transports.amqp_frames import Frame, error
@@ -19,22 +16,6 @@ from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Pending
 
 ARTEMIS = "apache-activemq-artemis"
-
-
-def greet(end: PeerEnd) -> None:
-    end.log_in()
-    end.goodbye()
-
-
-def test_closing_wakes_whoever_waits(pool: ThreadPoolExecutor) -> None:
-    with ScriptedPeer(greet) as peer:
-        client = Client(peer.port)
-        waiting = [pool.submit(client.session().receive, TIMEOUT) for _ in range(3)]
-        while not client.transport._connection.leader.led:  # type: ignore[union-attr]  # it is open
-            time.sleep(0.001)
-        client.close()
-        for each in waiting:
-            assert isinstance(each.exception(TIMEOUT), ConnectionLostError)
 
 
 def hang_up(_: PeerEnd, __: Frame) -> None:
@@ -136,56 +117,6 @@ def go_on_until(phase: str, session: Session) -> None:
         session.receive()
 
 
-def test_a_loss_is_reported_after_every_answer_has_failed() -> None:
-    reported: list[str] = []
-
-    def script(end: PeerEnd) -> None:
-        end.log_in()
-        end.attached()
-        end.take("transfer"), end.take("transfer")
-
-    class Watched(Client):
-        def on_lost(self, error: JMSError) -> None:
-            reported.append("lost")
-            super().on_lost(error)
-
-    with ScriptedPeer(script) as peer:
-        client = Watched(peer.port)
-        session = client.session()
-        for _ in range(2):
-            session.channel.send(
-                text(), transacted=False, pending=Pending(on_done=lambda _: reported.append("failed")), batched=True
-            )
-        assert client.lost_event.wait(TIMEOUT)
-        with pytest.raises(ConnectionLostError):
-            session.send(text())
-        client.close()
-    assert reported == ["failed", "failed", "lost"]
-
-
-def test_a_peer_that_stops_reading_costs_a_sender_the_request_timeout() -> None:
-    ended = threading.Event()
-
-    def script(end: PeerEnd) -> None:
-        end.log_in()
-        end.attached()
-        end.settle(end.take("transfer"))
-        ended.wait(TIMEOUT)
-
-    with ScriptedPeer(script) as peer:
-        client = Client(peer.port, request_timeout=0.3)
-        session = client.session()
-        assert session.send(text()) is None
-        pending = Pending()
-        began = time.monotonic()
-        with pytest.raises(ConnectionLostError, match=r"took no byte for 0\.3 s|timed out"):
-            session.channel.send(text(b"x" * (64 << 20)), transacted=False, pending=pending)
-        assert time.monotonic() - began < 15
-        assert isinstance(pending.error, ConnectionLostError)
-        assert len(client.lost) == 1
-        ended.set()
-
-
 def test_two_full_pipes_do_not_wait_for_each_other() -> None:
     size = 48 << 20
 
@@ -234,9 +165,3 @@ def test_a_large_message_both_ways_in_frames_as_both_allow(frame_size: int) -> N
         assert pending.done
         assert pending.error is None
         assert len(delivery.body()) == size
-
-
-@pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(8) as pool:
-        yield pool

@@ -47,62 +47,6 @@ def test_the_virtual_host_can_be_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("server", "dialect"),
-    [
-        ("ActiveMQ/6.1", "activemq"),
-        ("redelivery/0.1", "embedded"),
-        ("ActiveMQ-Artemis/2.44.0 ActiveMQ Artemis Messaging Engine", "artemis"),
-        ("HornetQ/2.5.0.SNAPSHOT (Wild Hornet, 124) HornetQ Messaging Engine", "hornetq"),
-        ("RabbitMQ/3.10.8", "rabbitmq"),
-        ("Strange/1", "unknown"),
-        ("", "unknown"),
-    ],
-)
-def test_the_dialect_is_detected(server: str, dialect: str) -> None:
-    def script(end: BrokerEnd) -> None:
-        end.log_in(server=server)
-        end.goodbye()
-
-    with ScriptedBroker(script) as broker, Client(broker.port) as client:
-        assert client.transport.peer.dialect == dialect
-
-
-SERVERS = {
-    "activemq": "ActiveMQ/5.18.3",
-    "artemis": "ActiveMQ-Artemis/2.44.0",
-    "hornetq": "HornetQ/2.4.9",
-    "rabbitmq": "RabbitMQ/3.10.8",
-}
-
-
-@pytest.mark.parametrize("said", SERVERS)
-@pytest.mark.parametrize("asked", [*SERVERS, "qpid", "embedded"])
-def test_a_dialect_that_contradicts_the_server_s_name_is_refused(said: str, asked: str) -> None:
-    def script(end: BrokerEnd) -> None:
-        end.log_in(server=SERVERS[said])
-        end.goodbye()
-
-    with ScriptedBroker(script) as broker:
-        if asked == said:
-            with Client(broker.port, dialect=asked):
-                pass
-            return
-        with pytest.raises(ConfigError, match=f"dialect='{asked}'.*{SERVERS[said]}.*insist"):
-            Client(broker.port, dialect=asked)
-        if asked != "qpid":
-            with Client(broker.port, dialect=f"{asked}!") as client:
-                assert client.transport.peer.dialect == asked
-
-
-def test_the_dialect_can_be_chosen_and_must_exist() -> None:
-    with ScriptedBroker(greet) as broker, Client(broker.port, dialect="unknown") as client:
-        assert client.transport.peer.dialect == "unknown"
-        assert not client.transport.peer.capabilities.selectors
-    with pytest.raises(ConfigError, match="dialect='hornet' is not known; it is one of 'auto', 'activemq'"):
-        Client(1, dialect="hornet", opened=False)
-
-
-@pytest.mark.parametrize(
     ("options", "named"),
     [
         ({"scheme": "amqp"}, "amqp:// is not STOMP"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,53 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.transports.scripted import SHARING, TIMEOUT, BrokerEnd, Client, ScriptedBroker, text
 
-from redelivery.model.errors import ConnectionLostError, JMSError, ProtocolError
+from redelivery.model.errors import ConnectionLostError, ProtocolError
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Pending
-
-
-def greet(end: BrokerEnd) -> None:
-    end.log_in()
-    end.goodbye()
-
-
-def test_closing_wakes_whoever_waits(pool: ThreadPoolExecutor) -> None:
-    with ScriptedBroker(greet) as broker:
-        client = Client(broker.port)
-        waiting = [pool.submit(client.session().receive, TIMEOUT) for _ in range(3)]
-        while [wire.leader.led for wire in client.transport._wires._sessions] != [True] * 3:
-            time.sleep(0.001)
-        client.close()
-        for each in waiting:
-            assert isinstance(each.exception(TIMEOUT), ConnectionLostError)
-
-
-def test_a_loss_is_reported_once_and_after_every_answer_has_failed() -> None:
-    reported: list[str] = []
-
-    def script(end: BrokerEnd) -> None:
-        end.log_in()
-        end.take("SEND"), end.take("SEND")
-        end.send("ERROR", message="shutting down")
-
-    class Watched(Client):
-        def on_lost(self, error: JMSError) -> None:
-            reported.append("lost")
-            super().on_lost(error)
-
-    with ScriptedBroker(script) as broker:
-        client = Watched(broker.port)
-        session = client.session()
-        for _ in range(2):
-            session.channel.send(
-                text(), transacted=False, pending=Pending(on_done=lambda _: reported.append("failed")), batched=True
-            )
-        assert client.lost_event.wait(TIMEOUT)
-        with pytest.raises(ConnectionLostError):
-            session.send(text())
-        client.close()
-    assert reported == ["failed", "failed", "lost"]
-    assert "the last that it said was: the broker says: shutting down" in str(client.lost[0])
 
 
 def test_nonsense_in_the_middle_ends_the_connection() -> None:
@@ -108,24 +63,6 @@ def test_a_body_beyond_the_limit_of_the_url_ends_the_connection() -> None:
         session.attach()
         with pytest.raises(ConnectionLostError, match="larger than 1000 bytes"):
             session.receive()
-
-
-def test_a_peer_that_stops_reading_costs_a_sender_the_request_timeout() -> None:
-    ended = threading.Event()
-
-    def script(end: BrokerEnd) -> None:
-        end.log_in()
-        ended.wait(TIMEOUT)
-
-    with ScriptedBroker(script) as broker:
-        client = Client(broker.port, request_timeout=0.3)
-        session = client.session()
-        began = time.monotonic()
-        with pytest.raises(ConnectionLostError, match=r"took no byte for 0\.3 s"):
-            session.channel.send(text(b"x" * (64 << 20)), transacted=False, pending=None)
-        assert time.monotonic() - began < 15
-        assert len(client.lost) == 1
-        ended.set()
 
 
 def test_two_full_pipes_do_not_wait_for_each_other() -> None:

@@ -15,7 +15,7 @@ from tests.transports.scripted import TIMEOUT, text
 from tests.transports.sides import Side
 
 from redelivery.client.sync.driver import close_transport
-from redelivery.model.errors import ConnectError, ConnectionLostError, IllegalStateError
+from redelivery.model.errors import ConnectError, ConnectionLostError, IllegalStateError, JMSError
 from redelivery.testing.brokers.ports import free_ports
 from redelivery.transports.seam import Pending
 
@@ -53,6 +53,68 @@ def test_closing_is_bounded_against_a_silent_peer_and_harmless_twice(side: Side)
         assert client.lost == []
         with pytest.raises(ConnectionLostError, match="was closed"):
             client.transport.wait(client.transport.new_waiter(), 1)
+
+
+def test_closing_wakes_whoever_waits(side: Side, pool: ThreadPoolExecutor) -> None:
+    with side.peer(side.greet) as peer:
+        client = side.client(peer.port)
+        waiting = [pool.submit(client.session().receive, TIMEOUT) for _ in range(3)]
+        while not side.led(client):
+            time.sleep(0.001)
+        client.close()
+        for each in waiting:
+            assert isinstance(each.exception(TIMEOUT), ConnectionLostError)
+
+
+def test_a_loss_is_reported_once_and_after_every_answer_has_failed(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
+    reported: list[str] = []
+
+    def script(end: Any) -> None:
+        side.let_send(end)
+        end.take(side.sent), end.take(side.sent)
+        side.say_why(end, "shutting down")
+
+    with side.peer(script) as peer:
+        client = side.client(peer.port)
+        on_lost = client.on_lost
+
+        def lost(error: JMSError) -> None:
+            reported.append("lost")
+            on_lost(error)
+
+        monkeypatch.setattr(client, "on_lost", lost)
+        session = client.session()
+        for _ in range(2):
+            pending = Pending(on_done=lambda _: reported.append("failed"))
+            session.channel.send(text(), transacted=False, pending=pending, batched=True)
+        assert client.lost_event.wait(TIMEOUT)
+        with pytest.raises(ConnectionLostError):
+            session.send(text())
+        client.close()
+    assert reported == ["failed", "failed", "lost"]
+    assert "shutting down" in str(client.lost[0])
+
+
+def test_a_peer_that_stops_reading_costs_a_sender_the_request_timeout(side: Side) -> None:
+    ended = threading.Event()
+
+    def script(end: Any) -> None:
+        side.let_send(end)
+        side.answer(end, end.take(side.sent))
+        ended.wait(TIMEOUT)
+
+    with side.peer(script) as peer:
+        client = side.client(peer.port, request_timeout=0.3)
+        session = client.session()
+        assert session.send(text()) is None
+        pending = Pending()
+        began = time.monotonic()
+        with pytest.raises(ConnectionLostError, match=r"took no byte for 0\.3 s|timed out"):
+            session.channel.send(text(b"x" * (64 << 20)), transacted=False, pending=pending)
+        assert time.monotonic() - began < 15
+        assert isinstance(pending.error, ConnectionLostError)
+        assert len(client.lost) == 1
+        ended.set()
 
 
 def test_closing_a_connection_that_was_never_opened_is_harmless(side: Side) -> None:
