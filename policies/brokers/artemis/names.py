@@ -6,11 +6,11 @@ import re
 from types import MappingProxyType
 from typing import Any, Final
 
-from redelivery.model.destinations import Queue
+from redelivery.model.destinations import Queue, destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.policies.checks import LONG_MAX, read_whole
 from redelivery.policies.destinations.address_settings import NO_EXPIRY, AddressSettings
-from redelivery.policies.kinds import FLAG, MILLISECONDS, TEXT, Kind, Names, number, whole
+from redelivery.policies.kinds import FLAG, MILLISECONDS, Kind, Names, number, whole
 
 
 def _expiry(name: str, text: str) -> float:
@@ -20,15 +20,25 @@ def _expiry(name: str, text: str) -> float:
 
 def _address(name: str, text: str) -> str:
     try:
-        if not Queue(text).is_pattern:
+        if not Queue(text).is_pattern and text not in ("jms.queue.", "jms.topic."):
             return text
     except InvalidDestinationError:
         pass
     raise ConfigError(f"{name}={text!r}: use the name of one address")
 
 
+def _part(name: str, text: str) -> str:
+    try:
+        if not destination(f"queue://{text}x").is_pattern:
+            return text
+    except InvalidDestinationError:
+        pass
+    raise ConfigError(f"{name}={text!r}: use what can be a part of the name of a queue")
+
+
 _EXPIRY: Final = Kind(_expiry, lambda seconds: "-1" if seconds == NO_EXPIRY else MILLISECONDS.spell(seconds))
 _ADDRESS: Final = Kind(_address)
+_PART: Final = Kind(_part)
 
 NAMES: Final[Names] = MappingProxyType(
     {
@@ -40,16 +50,16 @@ NAMES: Final[Names] = MappingProxyType(
         "dead-letter-address": ("dead_letter_address", _ADDRESS),
         "send-to-dla-on-no-route": ("send_to_dla_on_no_route", FLAG),
         "auto-create-dead-letter-resources": ("auto_create_dead_letter_resources", FLAG),
-        "dead-letter-queue-prefix": ("dead_letter_queue_prefix", TEXT),
-        "dead-letter-queue-suffix": ("dead_letter_queue_suffix", TEXT),
+        "dead-letter-queue-prefix": ("dead_letter_queue_prefix", _PART),
+        "dead-letter-queue-suffix": ("dead_letter_queue_suffix", _PART),
         "expiry-address": ("expiry_address", _ADDRESS),
         "expiry-delay": ("expiry_delay", _EXPIRY),
         "min-expiry-delay": ("min_expiry_delay", _EXPIRY),
         "max-expiry-delay": ("max_expiry_delay", _EXPIRY),
         "no-expiry": ("no_expiry", FLAG),
         "auto-create-expiry-resources": ("auto_create_expiry_resources", FLAG),
-        "expiry-queue-prefix": ("expiry_queue_prefix", TEXT),
-        "expiry-queue-suffix": ("expiry_queue_suffix", TEXT),
+        "expiry-queue-prefix": ("expiry_queue_prefix", _PART),
+        "expiry-queue-suffix": ("expiry_queue_suffix", _PART),
     }
 )
 """Element of an ``address-setting`` -> the field of AddressSettings, and the kind of its value."""
@@ -104,7 +114,7 @@ def _of_bean(kind: Kind) -> Kind:
             plain = str(int(size[1]) * _SIZES[(size[2] or "").lower()])
         elif kind is FLAG:
             plain = _FLAG_OF.get(plain.lower(), plain)
-        return kind.read(name, text if kind in (TEXT, _ADDRESS) else plain)
+        return kind.read(name, text if kind in (_PART, _ADDRESS) else plain)
 
     return Kind(read, kind.spell)
 

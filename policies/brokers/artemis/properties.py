@@ -33,6 +33,7 @@ _WILDCARDS: Final = "wildcardConfiguration"
 _WILDCARD_NAMES: Final = {"delimiter": "delimiter", "anyWords": "any_words", "singleWord": "single_word"}
 _TOPS: Final = (*_SETTINGS, _ADDRESSES, _RECORDS, _PERSISTS, _WILDCARDS)
 _OTHER: Final = frozenset({"messageExpiryScanPeriod", "messageExpiryThreadPriority", "addressQueueScanPeriod"})
+_OF_ADDRESS: Final = ("routingTypes", "name")
 _OF_QUEUE: Final = ("routingType", "address", "filterString")
 _SURROUND: Final = "key.surround"
 _QUOTE: Final = '"'
@@ -154,8 +155,8 @@ class _Overrides:
             self._queues = {each: queue for each, queue in self._queues.items() if each[0] != address}
         elif len(names) >= 2 and names[0] == _QUEUES:
             self._queue(key, address, names[1:], text, place)
-        elif len(names) != 1 or names[0] != "routingTypes":
-            hint = did_you_mean(names[0], (_QUEUES, "routingTypes")) if names else ""
+        elif len(names) != 1 or names[0] not in _OF_ADDRESS:
+            hint = did_you_mean(names[0], (_QUEUES, *_OF_ADDRESS)) if names else ""
             self._report.problem(f"{key}: name a queue, as {_ADDRESSES}.{address}.{_QUEUES}.….routingType{hint}", place)
 
     def _queue(self, key: str, address: str, names: list[str], text: str, place: Place) -> None:

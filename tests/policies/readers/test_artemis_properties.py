@@ -72,6 +72,19 @@ maxRedeliveryRecords=3
 persistDeliveryCountBeforeDelivery=true
 globalMaxSize=100M
 """
+SMALL = r"""
+# of each kind one
+addressSettings."orders.eu".redeliveryDelay=5K
+addressSettings.#.deadLetterAddress : DLA
+addressSettings.#.autoCreateDeadLetterResources yes
+addressSettings.#.deadLetterQueue\
+   Suffix=.\u0044
+addressSettings."orders.#".maxDeliveryAttempts=3
+addressSettings.gone=-
+addressConfigurations."DLA".queueConfigs."q".filterString=a='b'
+maxRedeliveryRecords=3
+globalMaxSize=100M
+"""
 QUOTED = """
 key.surround=$$
 remove.value=GONE
