@@ -30,20 +30,20 @@ def read(
 
     Args:
         path: the file: ActiveMQ's ``activemq.xml``, Artemis' ``broker.xml`` or ``broker.properties``, or both as
-            ``broker.xml,broker.properties``, ``hornetq-configuration.xml``, Qpid's ``config.xml`` or
-            ``virtualhosts.xml``, Broker-J's JSON, RabbitMQ's definitions; resources of Artemis' operator for Kubernetes
-            (YAML: ``pip install 'redelivery[yaml]'``); a client's connection factories as beans of Spring or
-            blueprint; or a URL of ActiveMQ's client, like
+            ``broker.xml,broker.properties``, ``hornetq-configuration.xml``, ``standalone.xml`` or ``domain.xml`` of
+            WildFly and JBoss EAP, Qpid's ``config.xml`` or ``virtualhosts.xml``, Broker-J's JSON, RabbitMQ's
+            definitions; resources of Artemis' operator for Kubernetes (YAML: ``pip install 'redelivery[yaml]'``); a
+            client's connection factories as beans of Spring or blueprint; or a URL of ActiveMQ's client, like
             ``failover:(tcp://host:61616)?jms.redeliveryPolicy.maximumRedeliveries=3``.
             ``brokers.yaml#name`` is one of several brokers or connection factories of a file.
         format: what it is: ``activemq``, ``artemis``, ``artemis_properties``, ``hornetq``, ``qpid``, ``broker_j``,
-            ``kubernetes``, ``rabbitmq``, ``spring``, ``uri``; None: by its content.
+            ``kubernetes``, ``rabbitmq``, ``spring``, ``uri``, ``wildfly``; None: by its content.
         properties: values of the placeholders (``${name}``) that may occur in it; nothing else is looked up.
         strict: raise an error for what was not understood; False leaves it out, and ``problems`` has it.
 
     Raises:
-        ConfigError: it cannot be read, has a DTD, or (with ``strict``) says things about redelivery or dead letters
-            that were not understood; the text has file, line and column of each.
+        ConfigError: it cannot be read, has a DTD, is not what ``format`` says, or (with ``strict``) says things
+            about redelivery or dead letters that were not understood; the text has file, line and column of each.
     """
     from redelivery.model.errors import ConfigError
     from redelivery.policies.brokers.files import read_file  # defusedxml and the readers are loaded when needed

@@ -19,8 +19,8 @@ def _expiry(name: str, text: str) -> float:
 
 
 def _address(name: str, text: str) -> str:
-    try:
-        if not Queue(text).is_pattern and text not in ("jms.queue.", "jms.topic."):
+    try:  # also without the prefix of WildFly and HornetQ, which makes it the name of a queue or topic
+        if not Queue(text.removeprefix("jms.queue.").removeprefix("jms.topic.")).is_pattern:
             return text
     except InvalidDestinationError:
         pass
