@@ -20,54 +20,27 @@ def work_and_raise(session: Session, consumer: Consumer, error: BaseException) -
 
 
 class TestBlock:
-    def test_success_commits(self, bench: Bench) -> None:
+    @pytest.mark.parametrize(
+        ("error", "cause"),
+        [
+            (ValueError("bad order"), "ValueError: bad order"),
+            *((kind(), "null") for kind in (KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit)),
+            (Cancelled(), "null"),
+        ],
+        ids=lambda each: each if isinstance(each, str) else type(each).__name__,
+    )
+    def test_an_exception_is_the_cause_and_what_is_none_is_not(
+        self, bench: Bench, error: BaseException, cause: str
+    ) -> None:
         bench.send("m1")
-        session, consumer = bench.consuming(AckMode.TRANSACTED)
-        with session.transaction() as same:
-            assert same is session
-            session.producer("results").send(receive(consumer).body)
-            assert bench.broker.queue_depth("results") == 0
-        assert bench.left == []
-        assert bench.broker.queue_depth("results") == 1
-
-    def test_an_exception_rolls_back_and_is_raised(self, bench: Bench) -> None:
-        bench.send("m1")
-        session, consumer = bench.consuming(AckMode.TRANSACTED)
-        with pytest.raises(ValueError, match="bad order"), session.transaction():
-            work_and_raise(session, consumer, ValueError("bad order"))
+        session, consumer = bench.consuming(
+            AckMode.TRANSACTED, redelivery_policy=RedeliveryPolicy(maximum_redeliveries=0)
+        )
+        with pytest.raises(type(error)), session.transaction():
+            work_and_raise(session, consumer, error)
         assert bench.broker.queue_depth("results") == 0
-        again = receive(consumer)
-        assert (again.body, again.delivery_count) == ("m1", 2)
-
-    def test_the_exception_is_the_cause_on_the_dead_letter(self, bench: Bench) -> None:
-        bench.send("m1")
-        session, consumer = bench.consuming(
-            AckMode.TRANSACTED, redelivery_policy=RedeliveryPolicy(maximum_redeliveries=0)
-        )
-        with pytest.raises(ValueError, match="bad order"), session.transaction():
-            work_and_raise(session, consumer, ValueError("bad order"))
         (dead,) = bench.broker.messages("ActiveMQ.DLQ")
-        assert str(dead.properties["dlqDeliveryFailureCause"]).endswith("cause:ValueError: bad order")
-
-    @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, asyncio.CancelledError, Cancelled, GeneratorExit])
-    def test_what_is_no_exception_rolls_back_without_a_cause(self, bench: Bench, kind: type[BaseException]) -> None:
-        bench.send("m1")
-        session, consumer = bench.consuming(
-            AckMode.TRANSACTED, redelivery_policy=RedeliveryPolicy(maximum_redeliveries=0)
-        )
-        with pytest.raises(kind), session.transaction():
-            work_and_raise(session, consumer, kind())
-        (dead,) = bench.broker.messages("ActiveMQ.DLQ")
-        assert str(dead.properties["dlqDeliveryFailureCause"]).endswith("cause:null")
-
-    def test_it_does_not_nest(self, bench: Bench) -> None:
-        bench.send("m1")
-        session, consumer = bench.consuming(AckMode.TRANSACTED)
-        with session.transaction():
-            receive(consumer)
-            with pytest.raises(IllegalStateError, match="does not nest"), session.transaction():
-                pytest.fail("not reached")
-        assert bench.left == []
+        assert str(dead.properties["dlqDeliveryFailureCause"]).endswith(f"cause:{cause}")
 
     def test_another_may_follow(self, bench: Bench) -> None:
         bench.send("m1", "m2")
@@ -98,13 +71,6 @@ class TestBlock:
         with pytest.raises(ValueError, match="bad order") as caught, session.transaction():
             close_and_raise()
         assert any("the rollback failed too" in note for note in caught.value.__notes__)
-
-
-def test_recover_needs_one_that_is_not(bench: Bench) -> None:
-    """illegal-recover-transacted, JMS 3.1, `Session.recover`."""
-    session, _ = bench.consuming(AckMode.TRANSACTED)
-    with pytest.raises(IllegalStateError, match="use rollback"):
-        session.recover()
 
 
 def test_nothing_is_acknowledged_before_the_commit(bench: Bench) -> None:

@@ -82,7 +82,8 @@ def test_rollback_of_nothing_is_harmless(stage: Stage) -> None:
 def test_transaction_block_commits_on_success(stage: Stage) -> None:
     stage.send("a")
     session, consumer = stage.consuming(AckMode.TRANSACTED)
-    with session.transaction():
+    with session.transaction() as same:
+        assert same is session
         receive(consumer)
     session.close()
     assert stage.left() == []
@@ -102,8 +103,11 @@ def test_transaction_block_rolls_back_on_an_exception_and_raises_it(stage: Stage
 
 
 def test_transaction_blocks_do_not_nest(stage: Stage) -> None:
-    session = stage.session(AckMode.TRANSACTED)
-    with pytest.raises(IllegalStateError), session.transaction(), session.transaction():
-        pass
-    with pytest.raises(IllegalStateError), stage.session(AckMode.CLIENT).transaction():
-        pass
+    stage.send("a")
+    session, consumer = stage.consuming(AckMode.TRANSACTED)
+    with session.transaction():
+        receive(consumer)
+        with pytest.raises(IllegalStateError, match="does not nest"), session.transaction():
+            pytest.fail("not reached")
+    session.close()
+    assert stage.left() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -22,7 +23,10 @@ def main(url: str, what: str, call: str) -> None:
     closing |= {"consumer": consumer, "publisher": publisher}
     closed: list[str] = []
 
+    came: list[float] = []
+
     def handle(*_: object) -> None:
+        came.append(time.monotonic())
         closing[what].close()
         closed.append(what)
 
@@ -65,7 +69,7 @@ def main(url: str, what: str, call: str) -> None:
     except JMSError as error:
         outcome = f"{type(error).__name__}: {error}"
     connection.close()
-    print(closed, outcome, flush=True)
+    print(closed, outcome, f"{time.monotonic() - came[0]:.1f}", flush=True)
 
 
 if __name__ == "__main__":

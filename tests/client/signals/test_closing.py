@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -45,14 +44,13 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.mark.parametrize(("what", "call"), FORMS)
 def test_a_signal_handler_may_close_what_its_thread_is_busy_with(url: str, what: str, call: str) -> None:
-    began = time.monotonic()
     ended = subprocess.run(  # noqa: S603  a program of ours
         [sys.executable, str(PROGRAM), url, what, call], capture_output=True, text=True, timeout=60, check=False
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.startswith(f"['{what}'] ")
     assert "closed" in ended.stdout or "ended" in ended.stdout, "the call ends as by any other close"
-    assert time.monotonic() - began < PATIENCE
+    assert float(ended.stdout.split()[-1]) < PATIENCE, "since the signal: a busy machine starts programs slowly"
 
 
 def test_the_end_of_the_program_waits_for_such_a_close_no_longer_than_close_timeout(
