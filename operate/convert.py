@@ -12,9 +12,10 @@ from typing import Final
 from redelivery.model.errors import ConfigError
 from redelivery.operate.as_json import everything
 from redelivery.operate.to_python import program
-from redelivery.policies.brokers.formats import FORMATS
+from redelivery.policies.brokers.formats import FORMATS, URL, read_content, read_url
 from redelivery.policies.brokers.patterns import Losses
 from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.brokers.rules import no_queue
 
 _OURS: Final = ("python", "json")
 TARGETS: Final = (*_OURS, *FORMATS)
@@ -32,22 +33,35 @@ class Conversion:
 def convert(policies: BrokerPolicies, to: str) -> Conversion:
     """Write the same rules in another format.
 
+    Each queue that gets dead letters, or what expires, is made by what is written, or a sentence of ``lost`` names it.
+
     Raises:
         ConfigError: there is no such format, or it cannot hold a value.
     """
     if to not in _OURS and to not in FORMATS:
         raise ConfigError(f"to={to!r}: use one of {', '.join(TARGETS)}")
     losses = Losses()
-    own = FORMATS[policies.format]
     if to == "json":
         text = json.dumps(everything(policies), indent=2, ensure_ascii=False) + "\n"
-    elif to == policies.format:
-        text = own.write(policies.rules)
     else:
-        made = FORMATS.get(to)
-        text = program(policies, losses) if made is None else made.write(made.convert_to(policies, losses))
-        own.unsaid(policies.rules, to, losses)
-    if to != "json":
+        text = program(policies, losses) if to == "python" else _document(policies, to, losses)
+        if to != policies.format:
+            FORMATS[policies.format].unsaid(policies.rules, to, losses)
         for each in policies.not_read:
             losses.add(each.line)
     return Conversion(text, losses.found)
+
+
+def _document(policies: BrokerPolicies, to: str, losses: Losses) -> str:
+    """Write a broker's document, and read it again."""
+    made = FORMATS[to]
+    rules = policies.rules if to == policies.format else made.convert_to(policies, losses)
+    text = made.write(rules)
+    again = (
+        read_url(text.strip()) if to == URL else read_content(text.encode(), f"{to}, as it would be written", format=to)
+    )
+    if made.write(again.rules) != text:
+        raise ConfigError(f"{to} cannot hold these rules: what would be written means something else there")
+    for target in rules.unmade() if to != policies.format else ():
+        losses.add(no_queue(target))
+    return text

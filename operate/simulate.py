@@ -9,8 +9,9 @@ from typing import Final, Literal, TypeAlias
 
 from redelivery.model.destinations import Destination
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rules import Address, Delay, DestinationRules, listed_delays, time_unit
+from redelivery.policies.brokers.rules import Address, Delay, DestinationRules, listed_delays
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
+from redelivery.policies.durations import time_unit
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 LISTED: Final = 200  # attempts that are listed

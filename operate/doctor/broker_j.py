@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from redelivery.client.entry.sync import Connection
@@ -73,7 +74,8 @@ def broker_j_rules(connection: Connection, names: Iterable[str]) -> BrokerJRules
         "queues": [{"name": each["name"], **_kept(each)} for each in queues],
     }
     content = json.dumps(document, default=str).encode()
-    return cast(BrokerJRules, read_content(content, "the broker itself", format="broker_j", strict=False).rules)
+    rules = read_content(content, "the broker itself", format="broker_j", strict=False).rules
+    return replace(cast(BrokerJRules, rules), lists_queues=False)
 
 
 def broker_j_time(connection: Connection) -> float:

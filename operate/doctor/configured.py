@@ -120,7 +120,7 @@ def _of_notes(title: str, rules: DestinationRules) -> Iterator[Finding]:
     for note in rules.notes:
         if "no delivery-limit is set" in note:
             yield _undecided(title, note)
-        if "makes no queue on" in note:
+        if "no queue stands behind" in note and rules.dead_letter is not None:
             yield Finding(
                 "warning",
                 "unbound",

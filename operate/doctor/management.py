@@ -89,7 +89,7 @@ def artemis_rules(connection: Connection, addresses: Iterable[str]) -> ArtemisRu
                 with suppress(ValueError):  # what a later version may say otherwise
                     values[field] = kind.read(element, text)
         entries.append(AddressEntry(address, AddressSettings(**values)))
-    return ArtemisRules(entries=tuple(entries))
+    return ArtemisRules(entries=tuple(entries), lists_queues=False)
 
 
 def artemis_time(connection: Connection) -> float:

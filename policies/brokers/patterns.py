@@ -6,10 +6,11 @@ becomes of the expired.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
+from redelivery.model.errors import ConfigError
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import Lifetime, strategy_to
 from redelivery.policies.dead_letters import (
@@ -18,13 +19,17 @@ from redelivery.policies.dead_letters import (
     CopyTo,
     DeadLetterStrategy,
     Decision,
+    Discard,
     IndividualDeadLetterStrategy,
     Native,
 )
 from redelivery.policies.destinations.examples import as_destination, sample_of
 from redelivery.policies.destinations.patterns import ONE, REST
+from redelivery.policies.files.report import ReadingReport
+from redelivery.policies.files.xml import Element, parse
 from redelivery.policies.redelivery import RedeliveryPolicy
 
+R = TypeVar("R")
 TOPIC: Final = "topic://"
 
 
@@ -125,6 +130,23 @@ def no_delays(pattern: Pattern, losses: Losses) -> None:
 def decision_for(pattern: Pattern) -> Decision:
     """Return what the strategy decides of a message that failed."""
     return pattern.strategy.decide(sample_of(pattern.key), persistent=True, expired=False, native_available=True)
+
+
+def survives(rules: R, write: Callable[[R], str], read: Callable[[Element, ReadingReport], R]) -> bool:
+    """Say whether an XML document that is written of rules is read as the same: not each name can stand there."""
+    report = ReadingReport()
+    try:
+        text = write(rules)
+        again = read(parse(text.encode(), "made"), report)
+    except ConfigError:
+        return False
+    return not report.problems and write(again) == text
+
+
+def keeps(pattern: Pattern) -> bool:
+    """Say whether it is the dead-letter queue of its own messages: what fails there has nowhere else to go."""
+    decision = decision_for(pattern)
+    return isinstance(decision, Discard) and not decision.discarded
 
 
 def dead_letter_queue(pattern: Pattern, losses: Losses) -> str | None:

@@ -17,6 +17,7 @@ from redelivery.policies.destinations.examples import OTHER
 from redelivery.policies.destinations.map import DestinationMap
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
+from redelivery.policies.durations import seconds_text, time_text
 from redelivery.policies.files.places import NOWHERE, Place, Setting, Unread
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
@@ -30,7 +31,6 @@ OTHERS: Final = (OTHER, "Z", "0-9")  # that a regular expression for all queues 
 # Draws of collision avoidance: the side to which a delay is moved, then how far: almost the whole way.
 _SHORTEST: Final = (0.0, 1 - 1e-12)
 _LONGEST: Final = (0.9, 1 - 1e-12)
-_UNITS: Final = ((86400.0, "days"), (3600.0, "hours"))  # in which a person reads a long time
 
 Counts: TypeAlias = Literal["deliveries", "failures", "give-ups"]
 """What a broker counts: every delivery; deliveries that a client returned as failed; or poison acknowledgements, with
@@ -165,6 +165,7 @@ class Rules(ABC):
 
     ``broker``: the broker's name. ``dialect``: what `redelivery.connect` calls it. ``is_client``: it is a client, which
     leaves the rest to its broker; ``prefetch``, ``non_blocking``: what its configuration says beside its policy.
+    ``makes_queues``: the broker, or its clients, make the queues that are used and are not there.
     """
 
     __slots__ = ()
@@ -224,6 +225,17 @@ class Rules(ABC):
         """List the virtual hosts with their queues, the default one first; none where a broker has none."""
         return ()
 
+    @property
+    def makes_queues(self) -> bool:  # noqa: D102  # the class says it
+        return True
+
+    def unmade(self) -> tuple[str, ...]:
+        """List the targets of dead letters, and of what expires, behind which no queue stands in this file.
+
+        Without those for which the broker makes a queue by itself.
+        """
+        return ()
+
     def selectors(self) -> tuple[tuple[str, str, Place], ...]:
         """List the queues that the file makes with a filter: name, filter and place of each."""
         return ()
@@ -252,6 +264,11 @@ class _Drawn:
 
     def __init__(self, *numbers: float) -> None:
         self.random = cycle(numbers).__next__
+
+
+def no_queue(target: str, unless: str = "") -> str:
+    """Say that nothing takes what is sent to the target of dead letters, or of what expires."""
+    return f"no queue stands behind {target}: what goes there is removed{unless}"
 
 
 def at_once(_count: int, _rng: Random | None) -> float:
@@ -330,19 +347,4 @@ def duration_text(delays: tuple[Delay, ...]) -> str:
     share = round((most - total) / total * 100)
     if share and abs((total - least) - (most - total)) <= 0.02 * (most - least):
         return f" over {time_text(total)} ± {share} %"
-    return f" over {time_text(total)} ({_seconds(least)} to {_seconds(most)})"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds >= 100_000 else f"{seconds:.6g} s"
-
-
-def time_unit(seconds: float) -> tuple[float, str]:
-    """Return the unit in which a person reads so long a time: its seconds and its name."""
-    return next(((size, name) for size, name in _UNITS if seconds >= 2 * size), (1.0, "s"))
-
-
-def time_text(seconds: float) -> str:
-    """``31.5 s``, ``524288 s (6.07 days)``: from two hours on also in the unit in which a person reads it."""
-    size, name = time_unit(seconds)
-    return _seconds(seconds) if size == 1 else f"{_seconds(seconds)} ({seconds / size:.3g} {name})"
+    return f" over {time_text(total)} ({seconds_text(least)} to {seconds_text(most)})"

@@ -8,6 +8,7 @@ import pytest
 from tests.policies.readers.documents import address_settings, classic, policy_entries, read
 
 import redelivery
+from redelivery.model.destinations import Queue
 from redelivery.operate.convert import TARGETS, convert
 from redelivery.policies.brokers.artemis.rules import ArtemisRules
 from redelivery.policies.brokers.broker_j.rules import BrokerJRules
@@ -76,6 +77,7 @@ def test_hornetq_keeps_what_it_has_of_artemis_file() -> None:
     assert found.settings_for("jms.topic.orders").redelivery_delay == 0.5
     assert [(each.address, each.name, each.filter) for each in found.queues] == [
         ("jms.queue.DLQ", "jms.queue.DLQ", None),
+        ("jms.queue.EXP", "jms.queue.EXP", None),
         ("jms.topic.news", "all", "a = 1"),
     ]
     assert set(convert(FULL, "hornetq").lost) == {
@@ -84,6 +86,7 @@ def test_hornetq_keeps_what_it_has_of_artemis_file() -> None:
         "#: HornetQ has no max-expiry-delay (here 9000)",
         "#: HornetQ has no min-expiry-delay (here 1000)",
         "HornetQ has no max-redelivery-records (here 3)",
+        "HornetQ makes no queue by itself: add those that have no entry of their own",
     }
 
 
@@ -103,7 +106,7 @@ def test_artemis_keeps_all_of_hornetq_s_file_but_the_kinds_of_addresses() -> Non
     assert found.persist_delivery_count_before_delivery
     settings = found.settings_for("orders")
     assert (settings.dead_letter_address, settings.expiry_address, settings.expiry_delay) == ("DLQ", "EXP", 7.0)
-    assert [(each.address, each.name) for each in found.queues] == [("DLQ", "DLQ")]
+    assert [(each.address, each.name) for each in found.queues] == [("DLQ", "DLQ"), ("EXP", "EXP")]
     assert convert(read(HORNETQ), "artemis").lost == (
         "jms.topic.orders: orders has the settings of the queues of that name",
         "an address-setting is for queues and topics alike: jms.topic.news becomes news",
@@ -116,7 +119,7 @@ def test_a_pattern_of_other_wildcards_and_a_name_that_has_one_of_ours() -> None:
     settings = address_settings(**{"a.~": {"redelivery_delay": 5}, "b.#": {"redelivery_delay": 6}})
     source = read(settings.replace("<address-settings>", wildcards + "<address-settings>"))
     assert artemis_rules(source, "hornetq").settings_for("jms.queue.a.b").redelivery_delay == 0.005
-    assert convert(source, "hornetq").lost == ("address-setting 'b.#': characters of its name are wildcards there",)
+    assert "address-setting 'b.#': characters of its name are wildcards there" in convert(source, "hornetq").lost
     assert "address-setting 'b.#' is lost: no queue or topic has such a name" in convert(source, "python").lost
 
 
@@ -255,7 +258,7 @@ def test_queues_that_broker_j_makes_by_itself_are_a_policy_of_rabbitmq_and_lost_
     assert isinstance(rules, RabbitRules)
     (level,) = (level for _, level in rules.levels_for("website"))
     assert (level.delivery_limit, level.dead_letter_routing_key) == (4, "D")
-    assert [level.delivery_limit for name in ("q", "a.web") for _, level in rules.levels_for(name)] == [-1, -1]
+    assert [rules.rules_for(Queue(name)).maximum for name in ("q", "a.web")] == [None, None]
     for to in OTHERS:
         lost = "virtual host 'default': nodeAutoCreationPolicy 'web.*' is lost" in convert(CREATED, to).lost
         assert lost is (to not in ("rabbitmq", "broker_j"))

@@ -19,7 +19,11 @@ from redelivery.operate.doctor.observed import ObservedQueue, check_bound, check
 from redelivery.transports.wire import clock
 
 ORDERS = (redelivery.Queue("orders"),)
-SAFE = read(address_settings(**{"#": {"dead_letter_address": "DLQ"}}))
+SAFE = read(
+    address_settings(**{"#": {"dead_letter_address": "DLQ"}}).replace(
+        "</core>", '<addresses><address name="DLQ"><anycast><queue name="DLQ"/></anycast></address></addresses></core>'
+    )
+)
 LOSING = read(address_settings(**{"#": {"max_delivery_attempts": 3}}))
 
 
@@ -230,7 +234,7 @@ def test_dead_letters_on_a_broker_that_runs_are_found() -> None:
         clean = examine(broker.stomp_url, SAFE, watch=0)
         broker.send("ActiveMQ.DLQ", "lost")
         report = examine(broker.stomp_url, SAFE, queues=["orders"], watch=0)
-    assert found(clean.findings) == [("warning", "prefetch")]
+    assert set(found(clean.findings)) == {("warning", "prefetch")}
     assert clean.broker.startswith("redelivery")
     (finding,) = (each for each in report.findings if each.check == "dead-letters")
     assert finding.what == "1 dead letter is in ActiveMQ.DLQ"

@@ -5,9 +5,20 @@ from __future__ import annotations
 from typing import Any, Final
 
 from redelivery.policies.brokers.artemis.names import written
-from redelivery.policies.brokers.artemis.related import artemis_of, hornetq_of
+from redelivery.policies.brokers.artemis.reader import read_artemis, read_hornetq
+from redelivery.policies.brokers.artemis.related import artemis_of, hornetq_of, with_queues
 from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules
-from redelivery.policies.brokers.patterns import TOPIC, Losses, Pattern, dead_letter_queue, no_times, patterns
+from redelivery.policies.brokers.artemis.writer import write_artemis
+from redelivery.policies.brokers.patterns import (
+    TOPIC,
+    Losses,
+    Pattern,
+    dead_letter_queue,
+    keeps,
+    no_times,
+    patterns,
+    survives,
+)
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import usable
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE, IndividualDeadLetterStrategy
@@ -22,25 +33,28 @@ _CREATED: Final = ("auto-create-expiry-resources", "expiry-queue-prefix", "expir
 def to_artemis(policies: BrokerPolicies, losses: Losses) -> ArtemisRules:
     """Make address settings for each pattern."""
     if isinstance(policies.rules, ArtemisRules) and not policies.rules.jms_names:
-        return policies.rules
+        return with_queues(policies.rules)
     if isinstance(policies.rules, ArtemisRules):
         return artemis_of(policies.rules, losses)
-    return ArtemisRules(entries=tuple(_entries(patterns(policies), losses, "")))
+    return with_queues(ArtemisRules(entries=tuple(_entries(patterns(policies), losses, ""))))
 
 
 def to_hornetq(policies: BrokerPolicies, losses: Losses, broker: str = "HornetQ") -> ArtemisRules:
     """Make the same with HornetQ's names of addresses, as ``broker`` has them too, and without collision avoidance."""
+    if policies.rules.makes_queues and broker == "HornetQ":
+        losses.add(f"{broker} makes no queue by itself: add those that have no entry of their own")
     if isinstance(policies.rules, ArtemisRules):
         return hornetq_of(policies.rules, losses, broker)
-    return ArtemisRules("hornetq", tuple(_entries(patterns(policies), losses, "jms.")))
+    return with_queues(ArtemisRules("hornetq", tuple(_entries(patterns(policies), losses, "jms."))))
 
 
 def _entries(found: list[Pattern], losses: Losses, prefix: str) -> list[AddressEntry]:
+    dialect, read = ("hornetq", read_hornetq) if prefix else ("artemis", read_artemis)
     entries: list[AddressEntry] = []
     removed: list[str] = []
     for each in sorted(found, key=lambda one: (one.key == REST, one.key.startswith(TOPIC))):
         scheme, separator, name = each.key.rpartition("://")
-        match = name.replace(REST, "#")
+        match = ".".join("#" if word == REST else word for word in name.split("."))
         if separator and not prefix:
             losses.add(f"an address-setting is for queues and topics alike: {each.key} becomes {match}")
         schemes = [scheme] if separator else ["queue", "topic"]
@@ -51,11 +65,13 @@ def _entries(found: list[Pattern], losses: Losses, prefix: str) -> list[AddressE
             removed.append(each.key)
         settings = AddressSettings(**values)
         for one in matches:
-            if any(other.match == one for other in entries):
+            if not survives(ArtemisRules(dialect, (AddressEntry(one, settings),)), write_artemis, read):
+                losses.add(f"{each.key} is lost: its names cannot stand in an address-setting")
+            elif any(other.match == one for other in entries):
                 losses.add(f"{each.key}: {one} has the settings of the queues of that name")
             else:
                 entries.append(AddressEntry(one, settings))
-    for key in removed if entries[-1].settings.expiry_address else ():  # that of all others
+    for key in removed if entries and entries[-1].settings.expiry_address else ():  # that of all others
         losses.add(f"{key}: expired messages go where the less specific address-setting sends them")
     return _complete(entries)
 
@@ -106,7 +122,7 @@ def _dead_letters(pattern: Pattern, losses: Losses, prefix: str) -> dict[str, An
             "dead_letter_queue_suffix": strategy.topic_suffix if of_topics else strategy.queue_suffix,
         }
     target = dead_letter_queue(pattern, losses)
-    if target is None and key != REST:
+    if target is None and key != REST and not keeps(pattern):
         losses.add(f"{key}: dead letters are not removed where a less specific address-setting has an address for them")
     return {} if target is None else {"dead_letter_address": f"{prefix}queue.{target}" if prefix else target}
 

@@ -60,8 +60,9 @@ def _dialect_of(root: Element, file: str) -> str | None:
 
 def read_artemis(root: Element, report: ReadingReport, dialect: str = "artemis") -> ArtemisRules:
     """Read the rules of a document. What is wrong, or skipped, is in the report."""
+    part = False
     if root.name == "address-settings":  # what another file includes
-        root = replace(root, name="core", children=(root,))
+        part, root = True, replace(root, name="core", children=(root,))
     core = root if root.name == "core" else root.first("core") or root
     for section in root.children:
         if section is not core and core is not root:
@@ -75,6 +76,7 @@ def read_artemis(root: Element, report: ReadingReport, dialect: str = "artemis")
         entries=tuple(_entries(core, report, dialect, wildcards)),
         queues=tuple(sorted(_queues(core, report), key=lambda each: (each.address, each.routing, each.name))),
         wildcards=wildcards,
+        lists_queues=not part,
         persist_delivery_count_before_delivery=bool(_of_core(core, _PERSISTS, FLAG, report)),
         max_redelivery_records=_of_core(core, _RECORDS, whole(-1), report),
     )

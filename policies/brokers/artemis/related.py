@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from redelivery.policies.brokers.artemis.names import NAMES, SINCE_ARTEMIS, written
@@ -37,7 +38,7 @@ def hornetq_of(rules: ArtemisRules, losses: Losses, broker: str = "HornetQ") -> 
         kind = JMS_TOPIC if queue.routing == "multicast" else JMS_QUEUE
         name = _prefixed(queue.name) if queue.name == queue.address and kind == JMS_QUEUE else queue.name
         queues.append(BoundQueue(_prefixed(queue.address, kind), name, "anycast", queue.filter))
-    return ArtemisRules("hornetq", tuple(entries.values()), tuple(queues), **_of_all(rules))
+    return with_queues(ArtemisRules("hornetq", tuple(entries.values()), tuple(queues), **_of_all(rules)))
 
 
 def artemis_of(rules: ArtemisRules, losses: Losses) -> ArtemisRules:
@@ -70,9 +71,31 @@ def artemis_of(rules: ArtemisRules, losses: Losses) -> ArtemisRules:
     ]
     order = sorted(queues, key=lambda each: each.address)  # as the file groups them
     records = rules.max_redelivery_records
-    return ArtemisRules(
-        "artemis", tuple(entries.values()), tuple(order), max_redelivery_records=records, **_of_all(rules)
-    )
+    of_all = {"max_redelivery_records": records, **_of_all(rules)}
+    return with_queues(ArtemisRules("artemis", tuple(entries.values()), tuple(order), **of_all))
+
+
+def with_queues(rules: ArtemisRules) -> ArtemisRules:
+    """Add the queues of dead letters, and of what expires, that no broker makes by itself.
+
+    In HornetQ, which makes none at all, also those that a match names.
+    """
+    names = list(rules.unmade())
+    if not rules.makes_queues:
+        matches = (each.match for each in rules.entries if each.match.startswith(JMS_QUEUE))
+        names += (each for each in matches if not _is_pattern(each))
+    there, taken = {each.address for each in rules.queues}, {each.name for each in rules.queues}
+    more = [
+        BoundQueue(each, f"{each}.queue" if each in taken else each, "anycast")
+        for each in dict.fromkeys(names)
+        if each not in there
+    ]
+    order = sorted([*rules.queues, *more], key=lambda each: (each.address, each.routing, each.name))
+    return replace(rules, queues=tuple(order))
+
+
+def _is_pattern(match: str) -> bool:
+    return not {_ALL, "*"}.isdisjoint(match.split("."))
 
 
 def _of_all(rules: ArtemisRules) -> dict[str, Any]:

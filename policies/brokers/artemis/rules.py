@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.policies.brokers.artemis import bound
 from redelivery.policies.brokers.artemis.client import client_policy
 from redelivery.policies.brokers.artemis.names import NAMES, written
 from redelivery.policies.brokers.rules import (
@@ -37,6 +38,7 @@ _SHOWN: Final = (
 )
 _LITERAL: Final = "\0"
 _QUALIFIED: Final = "::"
+_UNLESS: Final = {"artemis": "a client has made one", "hornetq": "hornetq-jms.xml makes it"}
 JMS_QUEUE: Final = "jms.queue."
 JMS_TOPIC: Final = "jms.topic."
 _JMS: Final = {JMS_QUEUE: "queue", JMS_TOPIC: "topic"}
@@ -98,6 +100,7 @@ class ArtemisRules(Rules):
     counts. ``queues``: those that the file makes, by address.
     ``persist_delivery_count_before_delivery``: False: after a crash of the broker, a message whose first delivery was
     under way looks like one that was never delivered. ``max_redelivery_records``: journal records for each message.
+    ``lists_queues``: False: it is a part of a configuration, and the queues may be in another one.
     """
 
     dialect: str = "artemis"
@@ -106,6 +109,7 @@ class ArtemisRules(Rules):
     wildcards: Wildcards = DEFAULT_WILDCARDS
     persist_delivery_count_before_delivery: bool = False
     max_redelivery_records: int | None = None
+    lists_queues: bool = field(default=True, compare=False)
 
     @property
     def broker(self) -> str:
@@ -116,6 +120,11 @@ class ArtemisRules(Rules):
     def jms_names(self) -> bool:
         """True where the address of a queue or topic has ``jms.queue.`` or ``jms.topic.`` before its name."""
         return self.dialect == "hornetq"
+
+    @property
+    def makes_queues(self) -> bool:
+        """True but in HornetQ."""
+        return self.dialect != "hornetq"
 
     @property
     def counting(self) -> tuple[AddressEntry, ...]:
@@ -234,6 +243,11 @@ class ArtemisRules(Rules):
         least, most = settings.min_expiry_delay, settings.max_expiry_delay
         return Lifetime(to, least if least >= 0 else None, most if most >= 0 else None)
 
+    def unmade(self) -> tuple[str, ...]:
+        """List the addresses of dead letters, and of what expires, on which this file makes no queue."""
+        settings = (self.settings_for(each.match) for each in self.counting)
+        return bound.unmade(settings, self.queues) if self.lists_queues else ()
+
     def selectors(self) -> tuple[tuple[str, str, Place], ...]:
         """List the queues that the file makes with a filter: name, filter and place of each."""
         return tuple((each.name, each.filter, each.place) for each in self.queues if each.filter is not None)
@@ -303,9 +317,8 @@ class ArtemisRules(Rules):
 
     def _notes(self, settings: AddressSettings) -> Iterator[str]:
         target = settings.dead_letter_address
-        unbound = bool(self.queues) and all(each.address != target for each in self.queues)
-        if target and unbound and not settings.auto_create_dead_letter_resources:
-            yield f"this file makes no queue on {target}: without one, the messages are removed"
+        if self.lists_queues:
+            yield from bound.notes(settings, self.queues, _UNLESS[self.dialect])
         if target and settings.auto_create_dead_letter_resources:
             yield (
                 f"read these dead letters from {target}::…: a consumer of the bare name that comes before the first "

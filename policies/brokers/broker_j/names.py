@@ -110,12 +110,13 @@ OF_AN_EXCHANGE_UNREAD: Final[Mapping[str, Decisive]] = MappingProxyType(
 
 
 def written(level: object) -> dict[str, Any]:
-    """Spell the fields that a BrokerJLevel sets, as attributes of a queue in JSON."""
+    """Spell the fields that a BrokerJLevel sets, as attributes of a queue in JSON.
+
+    An empty alternate binding is none, also where a context variable has one for all queues (seen on 9.2.1).
+    """
     found: dict[str, Any] = {}
     for name, (field, _) in NAMES.items():
         value = getattr(level, field)
-        if name == ALTERNATE and value == "":
-            found[DLQ_ENABLED] = "false"
-        elif value is not None:
-            found[name] = {"destination": value} if name == ALTERNATE else value
+        if value is not None:
+            found[name] = {"destination": value} if name == ALTERNATE and value else value
     return {name: to_ms(value) if isinstance(value, float) else value for name, value in found.items()}

@@ -129,9 +129,9 @@ def _level(element: Json, title: str, queue: str, report: ReadingReport) -> Brok
     members |= dict(arguments.items()) if arguments else {}
     given = []
     for name, value in members.items():
-        if name in names.OF_A_QUEUE:
+        if name in names.OF_A_QUEUE and value.value is not None:
             given.append((name, name, value))
-        elif names.CONCERNS.search(name) and name not in names.OTHERS:
+        elif names.CONCERNS.search(name) and name not in (*names.OTHERS, *names.OF_A_QUEUE):
             report.problem(unknown_option(name, names.OF_A_QUEUE, of=title), value.place)
     return _read(given, element, title, queue, report)
 
@@ -168,7 +168,9 @@ def _value(name: str, value: Json, queue: str, report: ReadingReport) -> Any:
 
 
 def _alternate(value: Json, report: ReadingReport) -> str | None:
-    """Read an alternate binding: an object, or in a context variable the same as a str."""
+    """Read an alternate binding: an object, or in a context variable the same as a str; an empty str for none."""
+    if value.value == "":
+        return ""
     found = inside(value, names.ALTERNATE, report.problem) if isinstance(value.value, str) else value
     if found is None:
         return None

@@ -9,7 +9,15 @@ from typing import Any, Final
 from redelivery.model.destinations import Destination
 from redelivery.policies.brokers.broker_j.names import ROUTE_TO_ALTERNATE, written
 from redelivery.policies.brokers.hosts import HostedRules
-from redelivery.policies.brokers.rules import DestinationRules, Lifetime, Matched, at_once, listed_delays, strategy_to
+from redelivery.policies.brokers.rules import (
+    DestinationRules,
+    Lifetime,
+    Matched,
+    at_once,
+    listed_delays,
+    no_queue,
+    strategy_to,
+)
 from redelivery.policies.checks import expression
 from redelivery.policies.dead_letters import DeadLetterStrategy, DiscardingDeadLetterStrategy
 from redelivery.policies.destinations.examples import sample_of
@@ -106,14 +114,17 @@ class BrokerJRules(HostedRules[BrokerJHost, BrokerJQueue]):
     """The contents of a ``config.json``, an initial configuration or a virtual host's file.
 
     ``default_host``: the virtual host of a client that names none. ``context``: the broker's context variables.
+    ``lists_queues``: False: there may be others than its own.
     """
 
     hosts: tuple[BrokerJHost, ...] = ()
     default_host: str | None = None
     context: BrokerJLevel = BrokerJLevel()
+    lists_queues: bool = field(default=True, compare=False)
 
     broker = "Qpid Broker-J"
     dialect = "qpid"
+    makes_queues = False
 
     def levels_for(self, queue: str) -> tuple[tuple[str, BrokerJLevel], ...]:
         """List the levels of a queue with their titles, the nearest first; ``host/queue`` is that of a virtual host."""
@@ -135,6 +146,18 @@ class BrokerJRules(HostedRules[BrokerJHost, BrokerJQueue]):
         """Return the queue or exchange that gets what is given up; None where it is discarded."""
         return self._nearest(queue, "alternate") or None
 
+    def unmade(self) -> tuple[str, ...]:
+        """List the targets of alternate bindings behind which no queue stands."""
+        found: dict[str, None] = {}
+        for host in (each for each in self.hosts if each.queues and self.lists_queues):
+            outer = (host.context, self.context)
+            levels = [(each.level, each.context, *outer) for each in host.queues]
+            for each in (*levels, *((rule.level, *outer) for rule in host.auto_creation), outer):
+                target = next((level.alternate for level in each if level.alternate is not None), "")
+                if target and "${" not in target and not host.behind(target):
+                    found[target] = None
+        return tuple(found)
+
     def rules_for(self, destination: Destination) -> DestinationRules:
         """Return what counts for one destination."""
         levels, maximum = self.levels_for(destination.name), self.maximum_for(destination.name)
@@ -143,6 +166,10 @@ class BrokerJRules(HostedRules[BrokerJHost, BrokerJQueue]):
         notes: tuple[str, ...] = _NOTES
         if target and "${" in target:
             reason, target = f"the alternate binding {target!r} does not route", None
+        elif target and target == self.hosts_of(destination.name)[1]:
+            reason, target = "it is its own alternate binding", None  # seen on 9.2.1
+        elif target and self.lists_queues and not self._behind(target, destination.name):
+            notes = (no_queue(target), *notes)
         routed = self._nearest(destination.name, "expiry_policy") == ROUTE_TO_ALTERNATE
         if routed:
             notes += ("an expired message with a time to live of its own expires in the alternate queue too",)
@@ -164,10 +191,8 @@ class BrokerJRules(HostedRules[BrokerJHost, BrokerJQueue]):
         """List the queues that the alternate binding leads to; where the file has no queues of the virtual host, the
         one of that name.
         """
-        target, (host, _) = self.rules_for(destination).dead_letter, self._found(destination.name)
-        if target is None or host is None or not host.queues:
-            return () if target is None else (target,)
-        return host.behind(target)
+        target = self.rules_for(destination).dead_letter
+        return () if target is None else self._behind(target, destination.name)
 
     def lifetime(self, key: str) -> Lifetime:
         """Return the bounds that the nearest levels set; what expires is removed but for ROUTE_TO_ALTERNATE."""
@@ -193,6 +218,10 @@ class BrokerJRules(HostedRules[BrokerJHost, BrokerJQueue]):
         kept = {rule.pattern: rule.level.alternate for host in self.ordered_hosts[:1] for rule in host.auto_creation}
         alternate = next((kept[each] for each in unnamed if kept[each]), None)
         return usual if alternate is None or usual != DiscardingDeadLetterStrategy() else strategy_to(alternate)
+
+    def _behind(self, target: str, queue: str) -> tuple[str, ...]:
+        host, _ = self._found(queue)
+        return (target,) if host is None or not host.queues else host.behind(target)
 
     def _nearest(self, queue: str, field: str) -> Any:
         values = (getattr(level, field) for _, level in self.levels_for(queue))

@@ -5,18 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from redelivery.model.errors import ConfigError
 from redelivery.policies.brokers.broker_j.names import CONTEXT, written
 from redelivery.policies.brokers.broker_j.rules import BrokerJExchange, BrokerJHost, BrokerJLevel, BrokerJRules
 from redelivery.policies.kinds import FLAG
 
 
 def write_broker_j(rules: BrokerJRules) -> str:
-    """Write the document.
-
-    Raises:
-        ConfigError: a context variable cannot say that there is no alternate binding.
-    """
+    """Write the document."""
     nodes = []
     for host in rules.hosts:
         node: dict[str, Any] = {"name": host.name, "type": "Memory"}
@@ -60,8 +55,6 @@ def _exchange(exchange: BrokerJExchange) -> dict[str, Any]:
 
 
 def _context(level: BrokerJLevel) -> dict[str, Any]:
-    if level.alternate == "":
-        raise ConfigError("a context variable cannot say that there is no alternate binding")
     given = written(level)
     texts = {
         variable: json.dumps(given[name], ensure_ascii=False) if isinstance(given[name], dict) else str(given[name])

@@ -7,6 +7,7 @@ from typing import Final
 
 from redelivery.model.destinations import Topic, destination
 from redelivery.policies.brokers.classic.names import AUDIT, DISCARDING, ENTRY, STRATEGY
+from redelivery.policies.brokers.classic.reader import read_activemq
 from redelivery.policies.brokers.classic.rules import (
     ClassicRules,
     DeadLetterRules,
@@ -15,7 +16,8 @@ from redelivery.policies.brokers.classic.rules import (
     RedeliveryEntry,
     RedeliveryPlugin,
 )
-from redelivery.policies.brokers.patterns import Losses, Pattern, as_activemq, no_times, patterns
+from redelivery.policies.brokers.classic.writer import write_activemq
+from redelivery.policies.brokers.patterns import Losses, Pattern, as_activemq, no_times, patterns, survives
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.dead_letters import (
     BrokerDeadLetterStrategy,
@@ -47,6 +49,9 @@ def to_activemq(policies: BrokerPolicies, losses: Losses) -> ClassicRules:
             default, last = RedeliveryEntry(REST, slow), PolicyEntry(REST, strategy)
             continue
         schemes = [each.key] if "://" in each.key else [f"queue://{each.key}", f"topic://{each.key}"]
+        if not survives(ClassicRules((PolicyEntry(schemes[0], strategy),)), write_activemq, read_activemq):
+            losses.add(f"{each.key} is lost: its names cannot stand in a policyEntry")
+            continue
         entries += [PolicyEntry(one, strategy) for one in schemes]
         resent += [RedeliveryEntry(one, slow) for one in schemes]
     losses.add("redeliveryPlugin redelivers what clients give up: their own policy must allow no redelivery")

@@ -8,6 +8,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
+from redelivery.model.destinations import read_destination
+from redelivery.model.errors import InvalidDestinationError
 from redelivery.model.suggestions import did_you_mean, unknown_option
 from redelivery.policies.brokers.classic import names
 from redelivery.policies.brokers.classic.decisive import skip_of_broker, skip_of_entry, skip_plugin
@@ -188,10 +190,21 @@ def _queue(element: Element, report: ReadingReport) -> dict[str, Any]:
         scheme, target = named[0]
         name = target.attributes.get("physicalName", target.attributes.get("name", ""))
         text = report.text(name, target.at("physicalName"))
-        return {} if text is None else {"dead_letter_queue": f"{scheme}://{text}"}
+        return _target(None if text is None else f"{scheme}://{text}", target.place, report)
     name = element.attributes.get("deadLetterQueue", "")
     text = report.text(name, element.at("deadLetterQueue")) if name else None
-    return {} if text is None else {"dead_letter_queue": text if "://" in text else f"queue://{text}"}
+    return _target(text, element.place, report)
+
+
+def _target(text: str | None, place: Place, report: ReadingReport) -> dict[str, Any]:
+    """Return the option of a strategy: a queue or topic, whatever other brokers mean by such a name."""
+    if text is None:
+        return {}
+    try:
+        return {"dead_letter_queue": read_destination(text)}
+    except InvalidDestinationError as error:
+        report.problem(f"deadLetterQueue: {error}", place)
+        return {}
 
 
 def _plugins(broker: Element, report: ReadingReport) -> Iterator[Plugin]:

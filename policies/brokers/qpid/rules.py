@@ -68,6 +68,7 @@ class QpidRules(HostedRules[QpidHost, QpidLevel]):
 
     broker = "Qpid Java broker"
     dialect = "qpid"
+    makes_queues = False
 
     def levels_for(self, queue: str) -> tuple[QpidLevel, ...]:
         """Return the levels of a queue, the nearest first; ``host/queue`` says in which virtual host it is."""

@@ -6,7 +6,7 @@ delivery limit; what a client rejected on the way goes round without an end (see
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,6 +31,13 @@ class Stop:
     most: int | None = None
     exchange: str | None = None
     route: Route = NOWHERE
+
+    def unmade(self, there: Collection[str] | None) -> Iterator[str]:
+        """List the places of its dead letters without a queue; ``there``: the file's queues, None if not listed."""
+        if self.route.unmade:
+            yield self.route.unmade
+        elif there is not None:
+            yield from (each for each in self.route.queues if each not in there)
 
 
 def afterwards(first: Stop, stop_at: Callable[[str], Stop], *, counted: bool) -> Iterator[str]:

@@ -6,24 +6,36 @@ import re
 from dataclasses import replace
 
 from redelivery.model.destinations import Queue
-from redelivery.policies.brokers.broker_j.rules import BrokerJRules
+from redelivery.policies.brokers.broker_j.rules import BrokerJLevel, BrokerJRules
 from redelivery.policies.brokers.patterns import (
     Losses,
     dead_letter_queue,
+    keeps,
     no_delays,
     patterns_of_queues,
     say_hosts,
 )
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rabbitmq.rules import RabbitRules
-from redelivery.policies.brokers.rabbitmq.values import QUORUM, RabbitHost, RabbitLevel, RabbitPolicy, RabbitQueue
+from redelivery.policies.brokers.rabbitmq.values import (
+    ENDLESS,
+    QUORUM,
+    RabbitHost,
+    RabbitLevel,
+    RabbitPolicy,
+    RabbitQueue,
+)
 from redelivery.policies.destinations.patterns import ONE, REST
 from redelivery.policies.files.expression_keys import keys_of
 
 
 def to_rabbitmq(policies: BrokerPolicies, losses: Losses) -> RabbitRules:
-    """Make a policy for each pattern, by a regular expression; queues that are named become quorum queues."""
-    rules, queues = [], []
+    """Make a policy for each pattern, by a regular expression; queues that are named become quorum queues.
+
+    So do those that get dead letters. A queue whose dead letters would come back to it keeps them, by a policy of its
+    own: RabbitMQ would drop them.
+    """
+    rules, queues = list[RabbitPolicy](), list[RabbitQueue]()
     created = _created(policies)
     as_created = {key for each in created for key in keys_of(each.pattern, within=True).keys} - {REST}
     found = [each for each in patterns_of_queues(policies, losses) if each.key not in as_created]
@@ -43,7 +55,7 @@ def to_rabbitmq(policies: BrokerPolicies, losses: Losses) -> RabbitRules:
             losses.add(f"{each.key}: expired messages become dead letters too")
         if each.lifetime.least is not None:
             losses.add(f"{each.key}: the shortest time to live ({each.lifetime.least:g} s) is lost")
-        level = _level(target, each.policy.maximum_redeliveries, each.lifetime.most)
+        level = _level(target, -1 if keeps(each) else each.policy.maximum_redeliveries, each.lifetime.most)
         rules.append(
             RabbitPolicy(each.key, pattern, level, apply_to="queues", priority=number and number + len(created))
         )
@@ -51,12 +63,28 @@ def to_rabbitmq(policies: BrokerPolicies, losses: Losses) -> RabbitRules:
     losses.add("a delivery-limit counts in quorum queues only")
     # A policy with a limit has no effect on a classic queue, so that it would have no dead letters either.
     losses.add("the virtual host's default_queue_type becomes quorum, as RabbitMQ 3.11 and later understand")
-    return RabbitRules(tuple(rules), tuple(queues), hosts=(RabbitHost("/", QUORUM),))
+    return _with_targets(RabbitRules(tuple(rules), tuple(queues), hosts=(RabbitHost("/", QUORUM),)))
 
 
-def _level(target: str | None, limit: int | None, ttl: float | None) -> RabbitLevel:
+def _with_targets(made: RabbitRules) -> RabbitRules:
+    """Add the queues of dead letters, and a policy for each that would be its own one."""
+    there = {each.name for each in made.queues}
+    targets = dict.fromkeys(each.level.dead_letter_routing_key for each in made.policies)
+    queues = [RabbitQueue(name, QUORUM) for name in targets if name and name not in there]
+    policies: list[RabbitPolicy] = []
+    for queue in queues:
+        _, level = made.levels_for(queue.name)[0]
+        if level.dead_letter_routing_key == queue.name:
+            own = _level(None, -1, level.message_ttl)
+            pattern, priority = f"^{re.escape(queue.name)}$", len(made.policies) + len(policies)
+            policies.append(RabbitPolicy(queue.name, pattern, own, apply_to="queues", priority=priority))
+    return replace(made, policies=(*made.policies, *policies), queues=(*made.queues, *queues))
+
+
+def _level(target: str | None, limit: int, ttl: float | None) -> RabbitLevel:
+    """Make the settings of a policy; a ``limit`` below 0 is none, as each version of RabbitMQ takes it."""
     exchange = None if target is None else ""
-    return RabbitLevel(exchange, target, delivery_limit=limit, message_ttl=ttl)
+    return RabbitLevel(exchange, target, delivery_limit=ENDLESS if limit < 0 else limit, message_ttl=ttl)
 
 
 def _created(policies: BrokerPolicies) -> list[RabbitPolicy]:
@@ -65,7 +93,7 @@ def _created(policies: BrokerPolicies) -> list[RabbitPolicy]:
     if not isinstance(rules, BrokerJRules):
         return []
     for host in rules.ordered_hosts[:1]:
-        for rule in host.auto_creation:
+        for rule in (each for each in host.auto_creation if each.level != BrokerJLevel()):
             levels = (rule.level, host.context, rules.context)
             attempts = next((e.maximum_delivery_attempts for e in levels if e.maximum_delivery_attempts is not None), 0)
             ttl = next((each.maximum_message_ttl for each in levels if each.maximum_message_ttl), None)

@@ -10,13 +10,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from redelivery.policies.activemq.back_off import Random
 from redelivery.policies.brokers.rabbitmq.names import ARGUMENT, NAMES
 from redelivery.policies.brokers.rabbitmq.values import QUORUM, RabbitLevel, RabbitQueue
+from redelivery.policies.brokers.rules import Delay, listed_delays
 from redelivery.policies.files.places import Setting
 
 _LOWEST: Final = frozenset(
     {"message_ttl", "expires", "max_length", "max_length_bytes", "delayed_retry_min", "delayed_retry_max"}
 )
+
+_RETRIES: Final = ("all", "failed")  # the delayed-retry-type in which a failure waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,19 @@ def is_at_least_once(queue: RabbitQueue, level: RabbitLevel) -> bool:
         and level.overflow == "reject-publish"
         and level.dead_letter_exchange is not None
     )
+
+
+def delays(level: RabbitLevel, maximum: int | None, version: tuple[int, ...]) -> tuple[Delay, ...]:
+    """Return the delays before redeliveries: delayed-retry of RabbitMQ 4.3; ``version``: empty if not known."""
+    least = level.delayed_retry_min or 0.0
+    most = level.delayed_retry_max or least
+    if level.delayed_retry_type not in _RETRIES or (version and version < (4, 3)):
+        least = 0.0
+
+    def delay(count: int, _: Random | None) -> float:
+        return min(least * count, most)
+
+    return listed_delays(delay, maximum)
 
 
 def _both(field: str, one: Any, other: Any, *, later: Any, unlimited: bool = True) -> Any:

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from redelivery.policies.brokers.rabbitmq.after import Stop, afterwards
+from redelivery.policies.brokers.rabbitmq.effective import is_at_least_once
 from redelivery.policies.brokers.rabbitmq.routes import Key, Route
 from redelivery.policies.brokers.rabbitmq.values import (
     CLASSIC,
     DEFAULT_DELIVERY_LIMIT,
+    ENDLESS,
     QUORUM,
     STREAM,
     RabbitLevel,
     RabbitPolicy,
     RabbitQueue,
 )
+from redelivery.policies.brokers.rules import no_queue
 
 _MOST_WAYS: Final = 5
 _NOT_OF_OPERATORS: Final = ("dead-letter-exchange", "dead-letter-routing-key", "dead-letter-strategy")
@@ -103,8 +106,10 @@ def _of_limit(facts: QueueFacts) -> Iterator[str]:
         return
     if limit is None:
         yield f"no delivery-limit is set: {DEFAULT_DELIVERY_LIMIT} from RabbitMQ 4.0 on, none before"
-    elif limit < 0 and version and version < (4, 0):
+    elif limit < 0 and (not version or version < (4, 0)):
         yield "RabbitMQ 3 refuses a delivery-limit below 0"
+    elif limit >= ENDLESS:
+        yield f"a delivery-limit of {limit} is as good as none: RabbitMQ 3 refuses -1, and 4 has one where none is set"
     if version >= (4, 3):
         yield "only failures count: what a client releases, or NACKs over STOMP, does not"
     elif version:
@@ -123,9 +128,8 @@ def _of_dead_letters(facts: QueueFacts) -> Iterator[str]:
             yield "dead-letter-strategy at-least-once needs overflow reject-publish: at-most-once counts"
     if stop.route.unknown and exchange:
         yield f"the file does not say where exchange {exchange!r} leads"
-    for target in stop.route.queues:
-        if exchange == "" and facts.makes is not None and target not in facts.makes:
-            yield f"this file makes no queue on {target}: without one, the messages are removed"
+    if not is_at_least_once(facts.queue, level):
+        yield from map(no_queue, stop.unmade(facts.makes))
     ways = dict.fromkeys((way, key.text, route) for way, key, route in facts.ways)
     for way, key, route in [each for each in ways if each[2] != stop.route][:_MOST_WAYS]:
         if facts.queue.name in route.queues and quorum:

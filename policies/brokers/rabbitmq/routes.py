@@ -40,13 +40,15 @@ class Key:
 class Route:
     """The place where a message ends. ``queues``: that get it; ``maybe``: that get it if its headers or its key say so.
 
-    ``lost``: why nothing gets it. ``unknown``: the file does not say where its exchange leads.
+    ``lost``: why nothing gets it. ``unmade``: the queue or exchange that is missing, or leads nowhere.
+    ``unknown``: the file does not say where its exchange leads.
     """
 
     queues: tuple[str, ...] = ()
     maybe: tuple[str, ...] = ()
     lost: str = ""
     unknown: bool = False
+    unmade: str = ""
 
     def text(self, exchange: str) -> str | None:
         """``a and b``; ``exchange 'x' (a or b)`` where it depends on the message; None where it is lost."""
@@ -91,14 +93,14 @@ class Exchanges:
             return Route(maybe=(key.text,)) if key.pattern else Route((key.text,))
         if exchange not in self._kinds and exchange not in self._bindings:
             if self._listed:
-                return Route(lost=f"exchange {exchange!r} is not there")
+                return Route(lost=f"exchange {exchange!r} is not there", unmade=f"exchange {exchange!r}")
             return Route(unknown=True)
         sure, maybe = self._reached(exchange, key)
         if not sure and not maybe:
             if not self._listed and exchange not in self._bindings:
                 return Route(unknown=True)
             what = f"matches the routing key {key.text!r}" if exchange in self._bindings else "is there"
-            return Route(lost=f"no binding of exchange {exchange!r} {what}")
+            return Route(lost=f"no binding of exchange {exchange!r} {what}", unmade=f"exchange {exchange!r}")
         return Route(tuple(sure), tuple(each for each in maybe if each not in sure))
 
     def keys_to(self, queue: str) -> Iterator[tuple[str, Key]]:

@@ -9,16 +9,16 @@ from typing import Any, Final, Self
 
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError
-from redelivery.policies.activemq.back_off import Random
 from redelivery.policies.brokers.rabbitmq.after import CIRCLE, NOWHERE, Stop
 from redelivery.policies.brokers.rabbitmq.at_a_client import policies_of, strategies_of
-from redelivery.policies.brokers.rabbitmq.effective import Layers, is_at_least_once, merged
+from redelivery.policies.brokers.rabbitmq.effective import Layers, delays, is_at_least_once, merged
 from redelivery.policies.brokers.rabbitmq.notes import QueueFacts, notes
 from redelivery.policies.brokers.rabbitmq.remembered import once
 from redelivery.policies.brokers.rabbitmq.routes import Exchanges, Key, Route
 from redelivery.policies.brokers.rabbitmq.values import (
     CLASSIC,
     DEFAULT_DELIVERY_LIMIT,
+    ENDLESS,
     QUORUM,
     STREAM,
     RabbitBinding,
@@ -30,12 +30,10 @@ from redelivery.policies.brokers.rabbitmq.values import (
 )
 from redelivery.policies.brokers.rules import (
     OTHERS,
-    Delay,
     DestinationRules,
     Lifetime,
     Matched,
     Rules,
-    listed_delays,
 )
 from redelivery.policies.checks import expression
 from redelivery.policies.destinations.examples import sample_of
@@ -44,7 +42,6 @@ from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 
 _HOST: Final = "/"  # the virtual host that there always is
-_RETRIES: Final = ("all", "failed")  # the delayed-retry-type in which a failure waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +120,7 @@ class RabbitRules(Rules):
             stop=stop,
             stop_at=lambda name: self._stop(self._queue_of(name, queue.virtual_host)),
             otherwise=lambda kind: self._rules_of(destination, replace(queue, kind=kind), listed=True).summary,
-            makes=None if not self.queues else self._names_of(queue.virtual_host),
+            makes=self._made(queue.virtual_host),
             ways=(self._by_name_of(queue, level), *self._ways(queue, level)),
         )
         return DestinationRules(
@@ -131,7 +128,7 @@ class RabbitRules(Rules):
             destination=destination,
             counts="failures" if quorum else "give-ups",
             maximum=maximum,
-            delays=self._delays(level, maximum) if quorum else (),
+            delays=delays(level, maximum, self._version) if quorum else (),
             dead_letter=target,
             removed_because=reason,
             expired=target,
@@ -157,6 +154,12 @@ class RabbitRules(Rules):
     def names(self) -> tuple[str, ...]:
         """List the queues of the file."""
         return tuple(dict.fromkeys(each.name for each in self.queues))
+
+    def unmade(self) -> tuple[str, ...]:
+        """List the queues and exchanges of dead letters that lead to no queue of the file."""
+        own = [RabbitQueue(OTHERS[0], QUORUM, e.level, e.virtual_host) for e in self.policies if e.level.names_a_key]
+        stops = ((self._stop(each), self._made(each.virtual_host)) for each in (*self.queues, *own))
+        return tuple(dict.fromkeys(name for stop, there in stops for name in stop.unmade(there)))
 
     def lifetime(self, key: str) -> Lifetime:
         """Return the shortest message-ttl that anything gives; what expires is a dead letter."""
@@ -258,18 +261,11 @@ class RabbitRules(Rules):
     def _limit(self, level: RabbitLevel) -> int | None:
         default = -1 if self._version and self._version[0] < 4 else DEFAULT_DELIVERY_LIMIT
         limit = default if level.delivery_limit is None else level.delivery_limit
-        return None if limit < 0 else limit + 1
+        return limit + 1 if 0 <= limit < ENDLESS else None
 
-    def _delays(self, level: RabbitLevel, maximum: int | None) -> tuple[Delay, ...]:
-        least = level.delayed_retry_min or 0.0
-        most = level.delayed_retry_max or least
-        if level.delayed_retry_type not in _RETRIES or (self._version and self._version < (4, 3)):
-            least = 0.0
-
-        def delay(count: int, _: Random | None) -> float:
-            return min(least * count, most)
-
-        return listed_delays(delay, maximum)
+    def _made(self, host: str) -> frozenset[str] | None:
+        """Return the queues that the file makes there; None where it lists none, so that others may make them."""
+        return self._names_of(host) if self.queues else None
 
     @once
     def _exchanges(self, host: str) -> Exchanges:
@@ -320,7 +316,7 @@ class RabbitRules(Rules):
     def _led(self, exchange: str, key: Key, queue: RabbitQueue) -> Route:
         host = queue.virtual_host
         if exchange == "" and self.exchanges is not None and not key.pattern and key.text not in self._names_of(host):
-            return Route(lost=f"no queue {key.text!r} is there")
+            return Route(lost=f"no queue {key.text!r} is there", unmade=key.text)
         return self._exchanges(host).route(exchange, key)
 
     def _ways(self, queue: RabbitQueue, level: RabbitLevel) -> Iterable[tuple[str, Key, Route]]:

@@ -16,6 +16,9 @@ QUORUM: Final = "quorum"
 STREAM: Final = "stream"
 KINDS: Final = (CLASSIC, QUORUM, STREAM)
 DEFAULT_DELIVERY_LIMIT: Final = 20  # of quorum queues, from 4.0 on
+ENDLESS: Final = 2**31 - 1
+"""A delivery-limit from here on is taken as none. RabbitMQ 3 refuses -1, and 4 has the default where nothing is said;
+3.10, 4.0 and 4.3 take this one."""
 
 _APPLIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -54,7 +57,8 @@ RESTRICTING: Final = _OF_STREAMS | _OF_QUORUM | _OF_CLASSIC
 class RabbitLevel:
     """The values that a policy or the arguments of a queue set; None where they say nothing.
 
-    ``delivery_limit``: failures that are redelivered; below 0 for no limit. ``message_ttl``, ``expires``: seconds.
+    ``delivery_limit``: failures that are redelivered; below 0, or from `ENDLESS` on, for no limit.
+    ``message_ttl``, ``expires``: seconds.
     ``dead_letter_exchange``: "" is the default exchange, which routes to the queue named by the routing key.
     ``max_length``, ``max_length_bytes``, ``overflow``: of the queue. ``alternate_exchange``: of an exchange.
     ``delayed_retry_type``, ``_min``, ``_max``: RabbitMQ 4.3's delays (seconds): the minimum times the count, at most
@@ -76,6 +80,11 @@ class RabbitLevel:
     alternate_exchange: str | None = None
     place: Place = field(default=NOWHERE, compare=False)
     settings: tuple[Setting, ...] = field(default=(), compare=False)
+
+    @property
+    def names_a_key(self) -> bool:
+        """True where it says where dead letters go, whatever queue they come from."""
+        return self.dead_letter_exchange is not None and self.dead_letter_routing_key is not None
 
     def names(self) -> Iterator[str]:
         """Iterate over what it sets, as a policy spells it."""

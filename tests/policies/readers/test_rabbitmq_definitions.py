@@ -192,7 +192,7 @@ def test_what_the_file_does_not_say_is_not_taken_for_lost() -> None:
     assert "the file does not say where exchange 'dlx' leads" in found.notes
     named = rabbit(queues=[one("q", dead_letter_exchange="", dead_letter_routing_key="D")]).explain("q")
     assert named.dead_letter == "D"
-    assert "this file makes no queue on D: without one, the messages are removed" in named.notes
+    assert "no queue stands behind D: what goes there is removed" in named.notes
     strategy = rabbit(queues=[one("q", dead_letter_exchange="dlx")]).dead_letter_strategies.strategy_for("q")
     assert strategy == redelivery.BrokerDeadLetterStrategy(configured=True)
 

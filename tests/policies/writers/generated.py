@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from redelivery.model.destinations import Queue, Topic
 from redelivery.policies.brokers.artemis.names import HORNETQ_NAMES
 from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules, BoundQueue
 from redelivery.policies.brokers.broker_j.rules import (
@@ -155,7 +156,7 @@ _STRATEGIES = (
     st.builds(
         lambda options, queue: SharedDeadLetterStrategy(**options, **({"dead_letter_queue": queue} if queue else {})),
         _SHARED,
-        maybe(st.sampled_from(["queue://Dead", "topic://Dead.x"])),
+        maybe(st.sampled_from([Queue("Dead"), Topic("Dead.x"), Queue("jms.queue.DLQ")])),
     )
     | st.builds(
         lambda options, more: IndividualDeadLetterStrategy(**options, **more),

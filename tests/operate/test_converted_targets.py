@@ -1,0 +1,108 @@
+"""The queues for dead letters, and for what expires, after a conversion: each is made, or a sentence says that not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+from xml.etree import ElementTree as Tree
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests.operate.test_conversions import SOURCES
+from tests.policies.writers.generated import RULES
+from tests.run.forms import brief, examples
+
+from redelivery.operate.convert import convert
+from redelivery.policies.brokers.formats import FORMATS, read_content
+from redelivery.policies.brokers.policies import BrokerPolicies
+
+Unmade = Callable[[str], set[str]]
+_DEAD: Final = ("dead-letter-address", "expiry-address")
+
+
+def _elements(text: str) -> Iterator[Tree.Element]:
+    for each in Tree.fromstring(text).iter():  # noqa: S314  # what we wrote
+        each.tag = each.tag.rpartition("}")[2]
+        yield each
+
+
+def in_artemis(text: str) -> set[str]:
+    """As the broker sees the document: by the standard library, and by nothing of ours."""
+    elements = list(_elements(text))
+    there = {each.get("name") for each in elements if each.tag == "address" and list(each.iter("queue"))}
+    return {target for target in _addresses(elements) if target not in there}
+
+
+def in_hornetq(text: str) -> set[str]:
+    elements = list(_elements(text))
+    there = {each.findtext("address") for each in elements if each.tag == "queue"}
+    return {target for target in _addresses(elements) if target not in there}
+
+
+def _addresses(elements: list[Tree.Element]) -> Iterator[str]:
+    for setting in (each for each in elements if each.tag == "address-setting"):
+        values = {each.tag.rpartition("}")[2]: each.text or "" for each in setting}
+        for name, created in zip(_DEAD, ("dead-letter", "expiry"), strict=True):
+            if name in values and values.get(f"auto-create-{created}-resources") != "true":
+                yield values[name]
+
+
+def in_broker_j(text: str) -> set[str]:
+    found: set[str] = set()
+    document = json.loads(text)
+    for node in document["virtualhostnodes"]:
+        host = json.loads(node["virtualHostInitialConfiguration"])
+        there = {each["name"] for each in host["queues"]}
+        contexts = [each.get("context", {}) for each in (document, host, *host["queues"])]
+        given = [each.get("queue.defaultAlternateBinding") for each in contexts]
+        targets = [json.loads(each)["destination"] for each in given if each]
+        made = [*host["queues"], *(each["attributes"] for each in host.get("nodeAutoCreationPolicies", []))]
+        targets += [each["alternateBinding"]["destination"] for each in made if each.get("alternateBinding")]
+        found |= {each for each in targets if each not in there}
+    return found
+
+
+def in_rabbitmq(text: str) -> set[str]:
+    document = json.loads(text)
+    there = {each["name"] for each in document["queues"]}
+    assert all(each["definition"].get("delivery-limit", 0) >= 0 for each in document["policies"])  # 3 refuses others
+    return {
+        each["definition"]["dead-letter-routing-key"]
+        for each in document["policies"]
+        if each["definition"].get("dead-letter-exchange") == ""
+    } - there
+
+
+UNMADE: Final[Mapping[str, Unmade]] = {
+    "artemis": in_artemis,
+    "hornetq": in_hornetq,
+    "broker_j": in_broker_j,
+    "rabbitmq": in_rabbitmq,
+}
+
+
+@pytest.mark.parametrize("to", UNMADE)
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_conversion_makes_the_queues_that_it_names(source: str, to: str) -> None:
+    policies = SOURCES[source][0]
+    if policies.format != to:
+        assert UNMADE[to](convert(policies, to).text) == set()
+
+
+PAIRS: Final = [(source, to) for source in RULES for to in FORMATS if to not in (source, "uri")]
+
+
+@settings(max_examples=examples(100 if brief() else 5000), deadline=None)
+@given(pair=st.sampled_from(PAIRS), data=st.data())
+def test_between_all_formats_each_target_is_made_or_said_and_the_result_is_read(
+    pair: tuple[str, str], data: st.DataObject
+) -> None:
+    source, to = pair
+    rules = data.draw(RULES[source])
+    assume(not getattr(rules, "returning", None))  # of a client without a redelivery of its own, which is refused
+    made = convert(BrokerPolicies("made up", source, rules), to)
+    again = read_content(made.text.encode(), "converted", format=to)
+    unmade = {*again.rules.unmade(), *(UNMADE[to](made.text) if to in UNMADE else ())}
+    assert {each for each in unmade if not any(each in line for line in made.lost)} == set()
