@@ -22,7 +22,7 @@ from redelivery.client.observing.log_lines import (
 from redelivery.model.capabilities import Capabilities
 from redelivery.model.content.bodies import RawBody, named, readable_of
 from redelivery.model.content.headers import COPIED
-from redelivery.model.destinations import Destination
+from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import (
     ConnectionLostError,
     InDoubtError,
@@ -100,12 +100,15 @@ class DeadLetters:
         """
         delivery = order.delivery
         original = delivery.came_from()
+        subscription = delivery.link.spec.subscription
+        kept = isinstance(original, Queue) or (subscription is not None and subscription.durable)
+        taken = kept or capabilities.poison_of_topics  # by the broker, if it takes any
         decision = self._strategies.strategy_for(original).decide(
             original,
             persistent=_persistent(delivery),
             expired=order.expired,
-            native_available=capabilities.native_poison,
-            native_possible=capabilities.poison_by_broker,
+            native_available=capabilities.native_poison and taken,
+            native_possible=capabilities.poison_by_broker and taken,
         )
         if not isinstance(decision, CopyTo):
             return DeadLetterPlan(decision)

@@ -12,6 +12,7 @@ class Capabilities:
     ``transactions``: sends and acknowledgements can be one unit of work.
     ``native_poison``: a poisoned message can be handed to the broker, which is known to have a dead-letter queue.
     ``poison_by_broker``: it can be handed one at all, which it dead-letters if it is set up to.
+    ``poison_of_topics``: so it does with what a subscription hands it that is not durable, instead of dropping it.
     ``poison_carries_cause``: the broker's own dead letter says why.
     ``exact_counts``: the wire carries a delivery count (otherwise only a redelivered flag: base 1 or 2).
     ``counts_prefetched``: a lost connection raises the count of messages that no application has seen.
@@ -34,6 +35,7 @@ class Capabilities:
     transactions: bool = True
     native_poison: bool = False
     poison_by_broker: bool = False
+    poison_of_topics: bool = False
     poison_carries_cause: bool = False
     exact_counts: bool = False
     counts_prefetched: bool = True

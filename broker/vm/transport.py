@@ -289,5 +289,6 @@ def _meaning(core: Core) -> tuple[str, Capabilities]:
         CAPABILITIES,
         native_poison=other.capabilities.native_poison,
         poison_by_broker=other.capabilities.poison_by_broker,
+        poison_of_topics=other.capabilities.poison_of_topics,
         poison_carries_cause=other.capabilities.poison_carries_cause,
     )

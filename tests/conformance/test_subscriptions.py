@@ -297,6 +297,22 @@ def test_poison_of_a_durable_subscription_is_a_dead_letter_of_that_one(desk: Des
     assert bodies(receive_all(spared, 2)) == ["bad", "good"]
 
 
+def test_poison_of_a_subscription_that_is_not_durable_is_a_dead_letter_too(desk: Desk) -> None:
+    """ActiveMQ's broker drops what such a subscription gives up: it gets a copy there."""
+    session = desk.session(AckMode.TRANSACTED, redelivery_policy=ONCE)
+    consumer = session.consumer(desk.topic)
+    desk.send("bad")
+    desk.send("good")
+    while (message := receive(consumer)).body == "bad":
+        session.rollback(cause=ValueError("always"))
+    assert message.body == "good"
+    session.commit()
+    (letter,) = desk.stage.dead_letters(at_least=1)
+    assert letter.body == "bad"
+    assert letter.dead_letter is not None
+    assert str(letter.dead_letter.origin) == desk.topic
+
+
 @pytest.mark.everywhere_in_long_form
 @DURABLE
 def test_a_listener_of_a_durable_subscription_is_redelivered_what_it_refuses(desk: Desk) -> None:

@@ -53,6 +53,11 @@ class Case:
     keeps: bool = True  # what is persistent, as a broker with a memory store does not
 
 
+RESENT: Final = """<redeliveryPlugin><redeliveryPolicyMap><redeliveryPolicyMap><redeliveryPolicyEntries>
+<redeliveryPolicy queue="resent" maximumRedeliveries="2" initialRedeliveryDelay="1000" redeliveryDelay="1000"/>
+</redeliveryPolicyEntries></redeliveryPolicyMap></redeliveryPolicyMap></redeliveryPlugin>"""
+
+
 def classic_file(site: Site) -> str:
     entries = "".join(
         f"<policyEntry {place}><deadLetterStrategy><{strategy}/></deadLetterStrategy></policyEntry>"
@@ -64,11 +69,11 @@ def classic_file(site: Site) -> str:
         )
     )
     usual = text_of("classic", site.host, site.ports)
-    plugins = '<plugins><discardingDLQBrokerPlugin dropAll="false" dropOnly="drop\\..*" reportInterval="0"/></plugins>'
+    plugins = '<discardingDLQBrokerPlugin dropAll="false" dropOnly="drop\\..*" reportInterval="0"/>' + RESENT
     usual = usual.replace(
         within("<policyEntries>.*</policyEntries>", usual), f"<policyEntries>{entries}</policyEntries>"
     )
-    return usual.replace(within("<plugins>.*</plugins>", usual), plugins)
+    return usual.replace(within("<plugins>.*</plugins>", usual), f"<plugins>{plugins}</plugins>")
 
 
 def broker_j_file(site: Site) -> str:
@@ -112,8 +117,10 @@ CASES: Final = {
             "x.suffixed": (2, "x.suffixed.dead"),
             "topic://news.eu": (2, "DLT.news.eu"),
             "drop.a": (2, None),
+            "resent": (3, "ActiveMQ.DLQ"),
             "any": (2, "ActiveMQ.DLQ"),
             "topic://any": (2, "ActiveMQ.DLQ"),
+            "topic://any.not-durable": (2, "ActiveMQ.DLQ"),
         },
     ),
     "artemis": Case(
@@ -179,7 +186,9 @@ class Run:
             for name in self.ends:
                 with connection.session(self.mode) as session:
                     consumer = (
-                        session.durable_consumer(name, "sub") if name.startswith("topic:") else session.consumer(name)
+                        session.durable_consumer(name, "sub")
+                        if name.startswith("topic:") and not name.endswith("not-durable")
+                        else session.consumer(name)
                     )
                     with connection.session() as sender:
                         sender.producer(name).send(name, persistent=self.persistent)

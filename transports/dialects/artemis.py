@@ -90,6 +90,7 @@ AMQP: Final = AmqpDialect(
         transactions=True,
         native_poison=False,  # without a dead-letter address it deletes what is rejected
         poison_by_broker=True,
+        poison_of_topics=True,
         exact_counts=True,
         counts_prefetched=True,  # where the socket was reset
         selectors=True,

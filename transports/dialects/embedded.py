@@ -111,6 +111,7 @@ def _as(own: Capabilities, other: Capabilities) -> Capabilities:
         own,
         native_poison=other.native_poison,
         poison_by_broker=other.poison_by_broker,
+        poison_of_topics=other.poison_of_topics,
         poison_carries_cause=other.native_poison and own.poison_carries_cause,
         counts_prefetched=other.counts_prefetched,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic, read_destination
+from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic, Topic, read_destination
 from redelivery.policies.brokers.rules import Delay, DestinationRules, Matched, Rules, listed_delays, usable
 from redelivery.policies.dead_letters import (
     CopyTo,
@@ -26,6 +26,11 @@ from redelivery.policies.redelivery import RedeliveryPolicy
 _CLIENT: Final = (
     "the broker sets no limit: a client that gives up (poison acknowledgement) makes it a dead letter, "
     "by its own RedeliveryPolicy"
+)
+
+_TOPIC: Final = (
+    "what a subscription that is not durable gives up, the broker removes: a dead letter of it is one that its client "
+    "makes, as this library does"
 )
 
 
@@ -222,13 +227,14 @@ class ClassicRules(Rules):
             ),
             matched=tuple(self._matched(entries, entry)),
             settings=tuple(self._shown(entries, entry)),
-            notes=tuple(self._notes(entry)),
+            notes=(*self._notes(entry), *([_TOPIC] if isinstance(destination, Topic) and target else [])),
         )
 
     def redelivery_policies(self) -> RedeliveryPolicyMap:
         """Return the policies of the redelivery plug-in, else a client's defaults: the broker itself has none.
 
-        A client that takes them over must not talk to that broker as long as it has the plug-in: the two multiply.
+        A client that takes them over and talks to that broker makes its dead letters itself, by the strategies of
+        `dead_letter_strategies`. One that leaves them to the broker calls upon the plug-in: the two multiply.
         """
         plugin = self.redelivery
         if plugin is None:

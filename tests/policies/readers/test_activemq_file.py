@@ -308,3 +308,12 @@ def test_a_blueprint_around_the_broker_is_read_as_spring_s_beans_are() -> None:
     assert found.format == "activemq"
     assert found.explain("orders.eu").dead_letter == "DLQ.orders.eu.x"
     assert [each.name for each in found.unread] == ["property-placeholder"]
+
+
+def test_a_topic_s_explanation_says_what_the_broker_drops() -> None:
+    found = classic(policy_entries('<policyEntry topic=">"/>'))
+    said = "a subscription that is not durable"
+    assert [any(said in note for note in found.explain(each).notes) for each in ("topic://news", "news")] == [
+        True,
+        False,
+    ]
