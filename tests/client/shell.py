@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
+from uuid import uuid4
+
+import pytest
 
 import redelivery
 from redelivery import AckMode, Connection, Consumer, Message, RedeliveryPolicy, Session
@@ -128,3 +131,13 @@ def receive(consumer: Consumer) -> Message:
     message = consumer.receive(timeout=SOON)
     assert message is not None, "nothing came"
     return message
+
+
+@contextmanager
+def embedded(protocol: str) -> Iterator[tuple[EmbeddedBroker, str]]:
+    """An embedded broker of one test's own, and its URL by vm, stomp or amqp."""
+    if protocol == "amqp":
+        pytest.importorskip("proton")
+    ports: dict[str, Any] = {} if protocol == "vm" else {f"{protocol}_port": 0}
+    with EmbeddedBroker(f"served-{uuid4().hex}", **ports) as broker:
+        yield broker, getattr(broker, f"{protocol}_url")

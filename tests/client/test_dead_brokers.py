@@ -5,11 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
-from uuid import uuid4
 
 import pytest
-from tests.client.shell import SOON, eventually, receive
+from tests.client.shell import SOON, embedded, eventually, receive
 from tests.conformance.blocking import Shell
 
 from redelivery import ConnectionLostError, Message
@@ -21,13 +19,10 @@ MODES = pytest.mark.parametrize("mode", ["auto", "dups_ok", "client", "individua
 @pytest.fixture(params=["vm", "stomp", "amqp"])
 def place(request: pytest.FixtureRequest, opened: ExitStack) -> tuple[EmbeddedBroker, str]:
     """A broker, which a test closes, and its URL."""
-    if request.param == "amqp":
-        pytest.importorskip("proton")
-    ports: dict[str, Any] = {} if request.param == "vm" else {f"{request.param}_port": 0}
-    broker = opened.enter_context(EmbeddedBroker(f"dead-{uuid4().hex}", **ports))
+    broker, url = opened.enter_context(embedded(request.param))
     for number in range(4):
         broker.send("orders", f"{number}")
-    return broker, getattr(broker, f"{request.param}_url")
+    return broker, url
 
 
 @MODES

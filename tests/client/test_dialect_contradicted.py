@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.client.shell import embedded
 
 import redelivery
 from redelivery import ConfigError, ReconnectPolicy, aio
@@ -16,11 +17,8 @@ from redelivery.broker import EmbeddedBroker
 
 @pytest.fixture(params=["vm", "stomp", "amqp"])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    if request.param == "amqp":
-        pytest.importorskip("proton")
-    ports = (0 if request.param == "stomp" else None, 0 if request.param == "amqp" else None)
-    with EmbeddedBroker(f"dialect-{uuid.uuid4().hex}", stomp_port=ports[0], amqp_port=ports[1]) as broker:
-        yield getattr(broker, f"{request.param}_url")
+    with embedded(request.param) as (_, url):
+        yield url
 
 
 async def aio_dialect(url: str, dialect: str) -> str:

@@ -9,10 +9,9 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from tests.client.shell import SOON, eventually
+from tests.client.shell import SOON, embedded, eventually
 
 import redelivery
 from redelivery import ConnectionLostError, JMSError, Producer
@@ -22,11 +21,8 @@ from redelivery.client.connection.weak import WeakConnectionEvents
 
 @pytest.fixture(params=["vm", "stomp", "amqp"])
 def place(request: pytest.FixtureRequest) -> Iterator[tuple[EmbeddedBroker, str]]:
-    if request.param == "amqp":
-        pytest.importorskip("proton")
-    ports: dict[str, Any] = {} if request.param == "vm" else {f"{request.param}_port": 0}
-    with EmbeddedBroker(f"dropped-{uuid4().hex}", **ports) as broker:
-        yield broker, getattr(broker, f"{request.param}_url")
+    with embedded(request.param) as broker_and_url:
+        yield broker_and_url
 
 
 @pytest.fixture(autouse=True)

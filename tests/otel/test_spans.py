@@ -11,7 +11,7 @@ import pytest
 from opentelemetry import trace
 from opentelemetry.propagators.textmap import DefaultGetter, TextMapPropagator
 from opentelemetry.trace import SpanKind, StatusCode
-from tests.client.shell import SOON, Background, eventually, receive
+from tests.client.shell import SOON, Background, embedded, eventually, receive
 from tests.conformance.blocking import Shell
 from tests.otel.collected import Collected, context, linked, parent
 
@@ -26,11 +26,8 @@ FAST = RedeliveryPolicy(initial_redelivery_delay=0.01, redelivery_delay=0.01)
 @pytest.fixture(params=["vm", "stomp", "amqp"])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
     """Of an embedded broker of the test's own."""
-    if request.param == "amqp":
-        pytest.importorskip("proton")
-    ports: dict[str, Any] = {} if request.param == "vm" else {f"{request.param}_port": 0}
-    with EmbeddedBroker(f"otel-{uuid4().hex}", **ports) as broker:
-        yield getattr(broker, f"{request.param}_url")
+    with embedded(request.param) as (_, url):
+        yield url
 
 
 @pytest.fixture

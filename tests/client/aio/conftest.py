@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from tests.client.shell import embedded
 from tests.run.loops import LOOPS, use
 
 from redelivery.broker import EmbeddedBroker
@@ -24,8 +25,5 @@ def broker() -> Iterator[EmbeddedBroker]:
 @pytest.fixture(params=["vm", "stomp", "amqp"])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
     """Of a broker of the test's own."""
-    if request.param == "amqp":
-        pytest.importorskip("proton")
-    ports = (0 if request.param == "stomp" else None, 0 if request.param == "amqp" else None)
-    with EmbeddedBroker(f"aio-{uuid.uuid4().hex}", stomp_port=ports[0], amqp_port=ports[1]) as broker:
-        yield getattr(broker, f"{request.param}_url")
+    with embedded(request.param) as (_, url):
+        yield url

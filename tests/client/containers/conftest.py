@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Any
-from uuid import uuid4
 
 import pytest
 from tests.client.containers.bench import Bench
+from tests.client.shell import embedded
 from tests.conformance.blocking import Shell
 
 from redelivery.broker import EmbeddedBroker
@@ -15,11 +14,8 @@ from redelivery.broker import EmbeddedBroker
 @pytest.fixture(params=["vm", "stomp", "amqp"])
 def served(request: pytest.FixtureRequest) -> Iterator[tuple[EmbeddedBroker, str]]:
     """An embedded broker, and its URL by each protocol."""
-    if request.param == "amqp":
-        pytest.importorskip("proton")
-    ports: dict[str, Any] = {} if request.param == "vm" else {f"{request.param}_port": 0}
-    with EmbeddedBroker(f"containers-{uuid4().hex}", **ports) as broker:
-        yield broker, getattr(broker, f"{request.param}_url")
+    with embedded(request.param) as broker_and_url:
+        yield broker_and_url
 
 
 @pytest.fixture
