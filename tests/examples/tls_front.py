@@ -27,7 +27,8 @@ def make_certificates(folder: Path) -> None:
         subprocess.run([openssl, *arguments], check=True, capture_output=True, cwd=folder, timeout=150)  # noqa: S603  # of this test
 
     new = ("-newkey", "rsa:2048", "-nodes")
-    run("req", "-x509", *new, "-days", _DAYS, "-subj", "/CN=ca", "-keyout", "ca.key", "-out", "ca.pem")
+    usage = ("-addext", "keyUsage=critical,keyCertSign,cRLSign")  # which Python asks for from 3.13 on
+    run("req", "-x509", *new, "-days", _DAYS, "-subj", "/CN=ca", *usage, "-keyout", "ca.key", "-out", "ca.pem")
     for name, subject in (("server", "localhost"), ("client", "shop")):
         run("req", *new, "-subj", f"/CN={subject}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
         (folder / f"{name}.ext").write_text(f"subjectAltName=DNS:{subject}\n", encoding="utf-8")
