@@ -69,7 +69,7 @@ def converted(source: str, to: str) -> BrokerPolicies:
     return read_content(convert(INPUTS[source], to).text.encode(), "converted", format=to)
 
 
-@pytest.mark.parametrize("source", ["hornetq", "activemq", "rabbitmq", "ttl"])
+@pytest.mark.parametrize("source", ["hornetq", "activemq", "rabbitmq", "ttl", "wildfly", "artemis_properties"])
 def test_artemis_has_the_settings_that_were_converted(source: str) -> None:
     text, names = convert(INPUTS[source], "artemis").text, ["orders", "q"]
     expected = converted(source, "artemis")

@@ -167,7 +167,7 @@ def say_unsaid(rules: ArtemisRules, to: str, losses: Losses) -> None:
             losses.add(f"{where}: min-expiry-delay is for messages that have a time to live")
         if entry.settings.redelivery_delay_multiplier < 1:
             losses.add(f"{where}: a redelivery-delay-multiplier below 1 is lost")
-        key = ".".join(rules.wildcards.words(entry.match))
+        key = rules.key_of(entry.match)
         if "\0" in key or not usable({key: 1}):
             losses.add(f"{where} is lost: no queue or topic has such a name")
     for queue, _, _ in rules.selectors():

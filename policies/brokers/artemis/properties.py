@@ -164,7 +164,7 @@ class _Overrides:
         at = self._addresses.get((address, name), address), name
         if not rest and text == self._removes:
             self._queues.pop(at, None)
-        elif len(rest) != 1:
+        elif len(rest) != 1 or not address or not name:
             self._report.problem(f"{key}: name a queue and a setting of it; quote a name that has dots", place)
         else:
             usual = BoundQueue(address, name, "multicast", place=place)  # where none is given, Artemis makes this
@@ -182,7 +182,7 @@ class _Overrides:
                 self._report.problem(f"{name}={text!r}: use ANYCAST or MULTICAST", place)
                 return queue
             return replace(queue, routing=cast(Routing, value.lower()))
-        if name == "address":
+        if name == "address" and value:
             return replace(queue, address=value)
         if name == "filterString":
             return replace(queue, filter=value or None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.model.errors import InvalidDestinationError
 from redelivery.policies.brokers.artemis import bound
 from redelivery.policies.brokers.artemis.client import client_policy
 from redelivery.policies.brokers.artemis.names import NAMES, written
@@ -230,7 +231,8 @@ class ArtemisRules(Rules):
 
     def names(self) -> tuple[str, ...]:
         """List the matches, and the queues that the file makes."""
-        return tuple(dict.fromkeys([*self._by_key(), *(self._destination(each) for each in self.queues)]))
+        made = filter(None, map(self._destination, self.queues))
+        return tuple(dict.fromkeys([*self._by_key(), *made]))
 
     def lifetime(self, key: str) -> Lifetime:
         """Return the times to live that the merged settings of all that a pattern matches give."""
@@ -269,20 +271,28 @@ class ArtemisRules(Rules):
         return 1, 0, tuple(word == ONE for word in words), len(match)
 
     def _by_key(self) -> dict[str, AddressEntry]:
-        keys = {self._key(each.match): each for each in self.counting}
+        keys = {self.key_of(each.match): each for each in self.counting}
         return {key: each for key, each in keys.items() if _LITERAL not in key}
 
-    def _key(self, match: str) -> str:
-        """A match as a key of our maps: HornetQ's addresses become queues and topics."""
+    def key_of(self, match: str) -> str:
+        """Return a match as a key of our maps, with a NUL if it can be none; JMS' addresses are queues and topics."""
         text = ".".join(self.wildcards.words(match))
         for prefix, scheme in _JMS.items():
             if self.jms_names and text.startswith(prefix):
                 return f"{scheme}://{text.removeprefix(prefix)}"
-        return REST if self.jms_names and text == "jms.>" else text
+        if self.jms_names and text != REST:
+            return REST if text == "jms.>" else _LITERAL + text  # an address that is no queue's or topic's
+        return text
 
-    def _destination(self, queue: BoundQueue) -> str:
+    def _destination(self, queue: BoundQueue) -> str | None:
+        """The destination of ours that is a queue; None where its name can be none of ours."""
         kind = Topic if queue.routing == "multicast" else Queue
-        return self._key(queue.address) if queue.address.startswith(tuple(_JMS)) else str(kind(queue.address))
+        plain = queue.address.removeprefix(JMS_QUEUE).removeprefix(JMS_TOPIC)
+        try:
+            named = str(kind(plain))
+            return named if plain == queue.address else self.key_of(queue.address)
+        except InvalidDestinationError:
+            return None
 
     def _strategy(self, settings: AddressSettings) -> DeadLetterStrategy:
         prefix, suffix = settings.dead_letter_queue_prefix, settings.dead_letter_queue_suffix

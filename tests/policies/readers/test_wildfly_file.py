@@ -236,6 +236,14 @@ def test_a_file_without_a_messaging_server_is_an_error_that_says_which_has_one(t
             read(text, format=format)
 
 
+def test_names_that_no_destination_of_ours_can_have_are_left_out() -> None:
+    found = read(standalone(subsystem('<queue name=" q "/><jms-queue name=" j" entries="j"/><queue name="r"/>')))
+    assert found.rules.names() == ("topic://r",)
+    for letters in ("jms.queue.", "jms.queue. x"):
+        with pytest.raises(redelivery.ConfigError, match="use the name of one address"):
+            read(standalone(subsystem(f'<address-setting name="#" dead-letter-address="{letters}"/>')))
+
+
 def test_a_part_of_a_file_is_enough() -> None:
     assert read(subsystem(ALL)).explain("x").dead_letter == "jms.queue.DLQ"
 
@@ -247,6 +255,9 @@ def test_a_match_without_the_prefix_is_not_that_of_the_queue_and_explain_says_so
     assert "address-setting 'orders.#' is not for jms.queue.orders.eu: that would be jms.queue.orders.#" in found.notes
     assert "jms.topic.orders.#" in str(read(text).explain("topic://orders"))
     assert "is not for" not in str(read(text).explain("other"))
+    assert read(text).redelivery_policies.policy_for("orders.eu").maximum_redeliveries == 9
+    lost = convert(read(text), "activemq").lost
+    assert "address-setting 'orders.#' is lost: no queue or topic has such a name" in lost
 
 
 def test_a_migration_to_artemis_drops_the_prefixes_and_keeps_numbers_and_queues() -> None:
