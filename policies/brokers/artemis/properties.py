@@ -16,7 +16,8 @@ from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import did_you_mean, nearest, unknown_option
 from redelivery.policies.brokers.artemis.names import BEAN_FLAG, CONCERNS, PROPERTY_NAMES, WILDCARDS, written
 from redelivery.policies.brokers.artemis.reader import is_match
-from redelivery.policies.brokers.artemis.rules import DEFAULT_WILDCARDS, AddressEntry, ArtemisRules, BoundQueue, Routing
+from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules, BoundQueue, Routing
+from redelivery.policies.brokers.artemis.wildcards import DEFAULT_WILDCARDS
 from redelivery.policies.destinations.address_settings import AddressSettings
 from redelivery.policies.files.json_tree import Json
 from redelivery.policies.files.places import Place
@@ -236,8 +237,8 @@ def is_artemis_properties(root: object, file: str) -> bool:
 
 
 def read_artemis_properties(root: list[Property] | Json, report: ReadingReport) -> ArtemisRules:
-    """Read the rules that properties alone make, on top of Artemis' defaults."""
-    return apply_properties(ArtemisRules(), root, report)
+    """Read the rules that properties alone make, on top of Artemis' defaults; queues may be in its ``broker.xml``."""
+    return apply_properties(ArtemisRules(lists_queues=False), root, report)
 
 
 def apply_properties(

@@ -11,6 +11,7 @@ from redelivery.model.errors import InvalidDestinationError
 from redelivery.policies.brokers.artemis import bound
 from redelivery.policies.brokers.artemis.client import client_policy
 from redelivery.policies.brokers.artemis.names import NAMES, written
+from redelivery.policies.brokers.artemis.wildcards import DEFAULT_WILDCARDS, LITERAL, Wildcards
 from redelivery.policies.brokers.rules import (
     Address,
     DestinationRules,
@@ -26,7 +27,7 @@ from redelivery.policies.dead_letters import DeadLetterStrategy, IndividualDeadL
 from redelivery.policies.destinations.address_settings import AddressSettings
 from redelivery.policies.destinations.examples import examples_of
 from redelivery.policies.destinations.overlaps import with_overlaps
-from redelivery.policies.destinations.patterns import ONE, REST, covers, words_of
+from redelivery.policies.destinations.patterns import ONE, REST, covers
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.policies.files.places import NOWHERE, Place, Places, Setting
@@ -37,35 +38,11 @@ _SHOWN: Final = (
     *("redelivery_delay", "redelivery_delay_multiplier", "redelivery_collision_avoidance_factor"),
     *("max_redelivery_delay", "max_delivery_attempts", "dead_letter_address"),
 )
-_LITERAL: Final = "\0"
 _QUALIFIED: Final = "::"
 _UNLESS: Final = {"artemis": "a client has made one", "hornetq": "hornetq-jms.xml makes it"}
 JMS_QUEUE: Final = "jms.queue."
 JMS_TOPIC: Final = "jms.topic."
 _JMS: Final = {JMS_QUEUE: "queue", JMS_TOPIC: "topic"}
-
-
-@dataclass(frozen=True, slots=True)
-class Wildcards:
-    """The characters of patterns (``wildcard-addresses``): between words, for any further words, for one word."""
-
-    delimiter: str = "."
-    any_words: str = "#"
-    single_word: str = "*"
-
-    def words(self, match: str) -> tuple[str, ...]:
-        """Return the words of a pattern in our notation: ``>`` for any further ones, ``*`` for one.
-
-        ``management#`` is ``management.#`` (Match). What is a wildcard here and none there is kept apart by a NUL.
-        """
-        if match.endswith(self.any_words) and match != self.any_words:
-            match = match.removesuffix(self.any_words).removesuffix(self.delimiter) + self.delimiter + self.any_words
-        kinds = {REST: _LITERAL + REST, "#": _LITERAL + "#", ONE: _LITERAL + ONE}
-        kinds |= {self.any_words: REST, self.single_word: ONE}
-        return words_of(".".join(kinds.get(word, word) for word in match.split(self.delimiter)))
-
-
-DEFAULT_WILDCARDS: Final = Wildcards()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +103,11 @@ class ArtemisRules(Rules):
     def makes_queues(self) -> bool:
         """True but in HornetQ."""
         return self.dialect != "hornetq"
+
+    @property
+    def unless(self) -> str:
+        """Name who else may make the queues of dead letters."""
+        return _UNLESS[self.dialect]
 
     @property
     def counting(self) -> tuple[AddressEntry, ...]:
@@ -272,7 +254,7 @@ class ArtemisRules(Rules):
 
     def _by_key(self) -> dict[str, AddressEntry]:
         keys = {self.key_of(each.match): each for each in self.counting}
-        return {key: each for key, each in keys.items() if _LITERAL not in key}
+        return {key: each for key, each in keys.items() if LITERAL not in key}
 
     def key_of(self, match: str) -> str:
         """Return a match as a key of our maps, with a NUL if it can be none; JMS' addresses are queues and topics."""
@@ -281,7 +263,7 @@ class ArtemisRules(Rules):
             if self.jms_names and text.startswith(prefix):
                 return f"{scheme}://{text.removeprefix(prefix)}"
         if self.jms_names and text != REST:
-            return REST if text == "jms.>" else _LITERAL + text  # an address that is no queue's or topic's
+            return REST if text == "jms.>" else LITERAL + text  # an address that is no queue's or topic's
         return text
 
     def _destination(self, queue: BoundQueue) -> str | None:
@@ -328,7 +310,7 @@ class ArtemisRules(Rules):
     def _notes(self, settings: AddressSettings) -> Iterator[str]:
         target = settings.dead_letter_address
         if self.lists_queues:
-            yield from bound.notes(settings, self.queues, _UNLESS[self.dialect])
+            yield from bound.notes(settings, self.queues, self.unless)
         if target and settings.auto_create_dead_letter_resources:
             yield (
                 f"read these dead letters from {target}::…: a consumer of the bare name that comes before the first "

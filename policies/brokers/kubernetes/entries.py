@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from redelivery.policies.brokers.artemis.names import CAMEL_NAMES, CONCERNS
 from redelivery.policies.brokers.artemis.reader import is_match
-from redelivery.policies.brokers.artemis.rules import DEFAULT_WILDCARDS, AddressEntry, Wildcards
+from redelivery.policies.brokers.artemis.rules import AddressEntry
+from redelivery.policies.brokers.artemis.wildcards import DEFAULT_WILDCARDS, Wildcards
 from redelivery.policies.destinations.address_settings import AddressSettings
 from redelivery.policies.files.json_tree import Json
 from redelivery.policies.files.report import ReadingReport

@@ -9,13 +9,8 @@ from typing import Any, Final, cast
 
 from redelivery.policies.brokers.artemis.names import CONCERNS
 from redelivery.policies.brokers.artemis.reader import is_match
-from redelivery.policies.brokers.artemis.rules import (
-    DEFAULT_WILDCARDS,
-    JMS_QUEUE,
-    AddressEntry,
-    BoundQueue,
-    Routing,
-)
+from redelivery.policies.brokers.artemis.rules import JMS_QUEUE, AddressEntry, BoundQueue, Routing
+from redelivery.policies.brokers.artemis.wildcards import DEFAULT_WILDCARDS
 from redelivery.policies.brokers.wildfly.names import DEPLOYMENT, DOMAIN, FILLED, SETTINGS, SUBSYSTEM, fills
 from redelivery.policies.brokers.wildfly.rules import WildFlyRules
 from redelivery.policies.destinations.address_settings import AddressSettings

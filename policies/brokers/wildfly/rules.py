@@ -33,6 +33,11 @@ class WildFlyRules(ArtemisRules):
         """True: the queue ``orders`` has the address ``jms.queue.orders``."""
         return True
 
+    @property
+    def unless(self) -> str:
+        """Name who else may make the queues of dead letters."""
+        return "an application brings it along (*-jms.xml, @JMSDestinationDefinition)"
+
     def rules_for(self, destination: Destination) -> DestinationRules:
         """Return what counts for one destination."""
         found = ArtemisRules.rules_for(self, destination)

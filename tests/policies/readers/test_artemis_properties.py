@@ -318,6 +318,13 @@ def test_the_kind_is_known_by_its_keys_or_by_its_name() -> None:
             read("server.port=1", name)
 
 
+def test_queues_behind_dead_letters_are_looked_for_in_the_file_that_has_them(tmp_path: Path) -> None:
+    upon = written(tmp_path, "broker.properties", 'addressSettings."#".deadLetterAddress=DLQ')
+    xml = written(tmp_path, "broker.xml", address_settings(x={}))
+    alone, both = redelivery.policies.read(upon), redelivery.policies.read(f"{xml},{upon}")
+    assert ["no queue stands behind DLQ" in str(each.explain("x")) for each in (alone, both)] == [False, True]
+
+
 def test_a_file_of_properties_is_simulated() -> None:
     text = 'addressSettings."#".redeliveryDelay=500\naddressSettings."#".maxDeliveryAttempts=3'
     assert [each.at for each in simulate(read(text, "broker.properties"), "orders").attempts] == [0, 0.5, 1.0]

@@ -244,6 +244,14 @@ def test_names_that_no_destination_of_ours_can_have_are_left_out() -> None:
             read(standalone(subsystem(f'<address-setting name="#" dead-letter-address="{letters}"/>')))
 
 
+def test_explain_says_that_no_queue_stands_behind_an_address_of_dead_letters() -> None:
+    found = read(standalone(subsystem(f'{ALL}<jms-queue name="DLQ" entries="d"/>'))).explain("x")
+    assert [each for each in found.notes if "no queue" in each] == [
+        "no queue stands behind jms.queue.ExpiryQueue: what goes there is removed, unless an application brings it "
+        "along (*-jms.xml, @JMSDestinationDefinition)"
+    ]
+
+
 def test_a_part_of_a_file_is_enough() -> None:
     assert read(subsystem(ALL)).explain("x").dead_letter == "jms.queue.DLQ"
 
