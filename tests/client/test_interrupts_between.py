@@ -17,6 +17,7 @@ from tests.client.gated import QUICK, Site
 from tests.client.shell import SOON, Bench, eventually, receive
 
 import redelivery
+from redelivery import Message
 from redelivery.events import ConnectionLost, Event
 from redelivery.transports.wire.threads import guard
 
@@ -72,3 +73,28 @@ def test_it_ends_a_wait_for_the_connection(site: Site, opened: ExitStack) -> Non
     site.gate.open()
     site.broker.send("orders", "after")
     assert receive(consumer).body == "after"
+
+
+@pytest.mark.parametrize("wait", ["request", "wait", "stop"])
+def test_it_ends_the_waits_of_a_connection(bench: Bench, wait: str) -> None:
+    """They hold locks, which nothing may tear: what comes afterwards finds them free."""
+    entered, leave = threading.Event(), threading.Event()
+
+    def listener(_: Message) -> None:
+        entered.set()
+        leave.wait(SOON)
+
+    connection = bench.connect()
+    connection.session().consumer("busy").listen(listener)
+    bench.send("x", queue="busy")
+    assert entered.wait(SOON)
+    calls: dict[str, Callable[[], object]] = {
+        "request": lambda: connection.request("nobody", "x", SOON),
+        "wait": lambda: connection.wait(SOON),
+        "stop": connection.stop,
+    }
+    interrupted(calls[wait])
+    leave.set()
+    connection.start()
+    with connection.listener_container("server", lambda _: "reply"):
+        assert connection.request("server", "x", SOON).body == "reply"
