@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from redelivery.policies.brokers.artemis.names import camel_case
 from redelivery.policies.files.places import Decisive, decisive
 from redelivery.policies.files.report import ReadingReport
 from redelivery.policies.files.xml import Element
@@ -54,6 +55,31 @@ CORE: Final[Mapping[str, Decisive]] = {
 }
 """Elements of ``core``."""
 
+_OF_BEANS: Final = {"address-full-policy": "addressFullMessagePolicy", "page-full-policy": "pageFullMessagePolicy"}
+
+
+def _camel(known: Mapping[str, Decisive]) -> dict[str, Decisive]:
+    return {camel_case(name): each for name, each in known.items()}
+
+
+CAMEL_SETTINGS: Final[Mapping[str, Decisive]] = _camel(ADDRESS_SETTINGS)
+"""Elements of an ``address-setting`` as the operator's custom resources spell them."""
+PROPERTY_SETTINGS: Final[Mapping[str, Decisive]] = {
+    _OF_BEANS.get(name, camel_case(name)): each for name, each in ADDRESS_SETTINGS.items()
+}
+"""The same as ``broker.properties`` spells them; ``PROPERTY_QUEUES``: those of a queue."""
+PROPERTY_QUEUES: Final[Mapping[str, Decisive]] = _camel(QUEUES)
+PROPERTIES: Final[Mapping[str, Decisive]] = {
+    **_camel(CORE),
+    "connectionTTLOverride": CORE["connection-ttl-override"],
+    "divertConfigurations": decisive("a divert sends messages, dead letters too, elsewhere"),
+    "bridgeConfigurations": decisive("a bridge takes messages, dead letters too, elsewhere"),
+    "brokerPlugins": decisive("a plug-in can change, refuse, expire or remove messages"),
+    "incomingInterceptorClassNames": decisive("an interceptor can change or refuse what clients send"),
+    "outgoingInterceptorClassNames": decisive("an interceptor can change or refuse what the broker sends"),
+}
+"""The first words of properties that are not about an address."""
+
 _ACCEPTOR: Final[Mapping[str, Decisive]] = {
     "amqpTreatRejectAsUnmodifiedDeliveryFailed": decisive(
         "a message that an AMQP client rejects is redelivered: it is no dead letter at once", "true"
@@ -76,7 +102,8 @@ _INTERCEPTOR: Final = "an interceptor can change or refuse what clients and brok
 
 def skip_decisive(core: Element, report: ReadingReport) -> None:
     """Note what decides in the sections of the core, but for its address settings and queues."""
-    report.skip_decisive(CORE, ((each.name, each.text, each.place) for each in core.children))
+    attributes = ((name, text, core.at(name)) for name, text in core.attributes.items())  # as WildFly has them
+    report.skip_decisive(CORE, (*attributes, *((each.name, each.text, each.place) for each in core.children)))
     for element in core.walk():
         match element.name:
             case "broker-plugin" if element.attributes.get("class-name", "").rpartition(".")[2] not in _PLUGINS:
@@ -89,7 +116,7 @@ def skip_decisive(core: Element, report: ReadingReport) -> None:
                 why = f"it takes the messages of {queue} elsewhere: dead letters too"
                 report.skip(f"bridge {_name(element)}", element.place, why, names=(queue,))
             case "class-name" | "class" if _is_interceptor(element, core):
-                report.skip(f"interceptor {element.text}", element.place, _INTERCEPTOR)
+                report.skip(f"interceptor {element.attributes.get('name', element.text)}", element.place, _INTERCEPTOR)
             case "acceptor":
                 options = element.text.replace("?", ";").split(";")
                 given = (each.partition("=") for each in options)
@@ -97,7 +124,8 @@ def skip_decisive(core: Element, report: ReadingReport) -> None:
 
 
 def _divert(element: Element, report: ReadingReport) -> None:
-    address, to = _text(element, "address"), _text(element, "forwarding-address")
+    address = _text(element, "address") or _text(element, "divert-address")
+    to = _text(element, "forwarding-address")
     manner = "instead" if _text(element, "exclusive") == "true" else "too"
     why = f"what is sent to {address}, a dead letter too, goes to {to} {manner}, whose settings count there"
     report.skip(f"divert {_name(element)}", element.place, why, names=(address,))

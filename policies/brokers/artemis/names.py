@@ -90,12 +90,13 @@ _NOT_CAMEL: Final = {
 }
 
 
-def _camel(name: str) -> str:
+def camel_case(name: str) -> str:
+    """Spell the name of an element as a field: ``redeliveryDelay``."""
     first, *others = name.split("-")
     return first + "".join(each.capitalize() for each in others)
 
 
-CAMEL_NAMES: Final[Names] = MappingProxyType({_camel(name): each for name, each in NAMES.items()})
+CAMEL_NAMES: Final[Names] = MappingProxyType({camel_case(name): each for name, each in NAMES.items()})
 """The same as the operator's custom resources spell them: ``redeliveryDelayMultiplier``."""
 
 _SIZES: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
@@ -121,7 +122,7 @@ def _of_bean(kind: Kind) -> Kind:
 
 BEAN_FLAG: Final = _of_bean(FLAG)
 PROPERTY_NAMES: Final[Names] = MappingProxyType(
-    {_NOT_CAMEL.get(name, _camel(name)): (field, _of_bean(kind)) for name, (field, kind) in NAMES.items()}
+    {_NOT_CAMEL.get(name, camel_case(name)): (field, _of_bean(kind)) for name, (field, kind) in NAMES.items()}
 )
 """The same as ``broker.properties`` spells them, by the names of Artemis' beans: ``redeliveryMultiplier``."""
 

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import did_you_mean, nearest, unknown_option
+from redelivery.policies.brokers.artemis.decisive import PROPERTIES, PROPERTY_QUEUES, PROPERTY_SETTINGS
 from redelivery.policies.brokers.artemis.names import BEAN_FLAG, CONCERNS, PROPERTY_NAMES, WILDCARDS, written
 from redelivery.policies.brokers.artemis.reader import is_match
 from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules, BoundQueue, Routing
@@ -74,7 +75,7 @@ class _Overrides:
             return
         top, *rest = path or ("",)
         if top not in _TOPS:
-            self._skip(path, key, place)
+            self._skip(path, key, text, place)
             return
         path = (_SETTINGS[0] if top in _SETTINGS else top, *rest)
         if path in self._seen:
@@ -109,10 +110,13 @@ class _Overrides:
             rest = rest.removeprefix(".")
         return None if rest is None else tuple(found)
 
-    def _skip(self, path: tuple[str, ...], key: str, place: Place) -> None:
+    def _skip(self, path: tuple[str, ...], key: str, text: str, place: Place) -> None:
         """Skip what is about something else; a problem where it looks as if it concerned redelivery."""
         path = path or (key,)
         top, last = path[0], path[-1]
+        if top in PROPERTIES:
+            self._report.skip_decisive(PROPERTIES, [(top, text, place)])
+            return
         if top in _OTHER:
             return
         meant = nearest(top, _TOPS)
@@ -137,6 +141,7 @@ class _Overrides:
             override = self._entries[match] = _Override(place, anew=True) if known is None else known
             title = "an address-setting"
             given = self._report.settings(PROPERTY_NAMES, [(names[0], text, place)], title, concerns=CONCERNS)
+            self._report.skip_decisive(PROPERTY_SETTINGS, [(names[0], text, place)])
             override.values |= {of: (value, place) for of, value in given.fields.items()}
 
     @property
@@ -187,6 +192,7 @@ class _Overrides:
             return replace(queue, address=value)
         if name == "filterString":
             return replace(queue, filter=value or None)
+        self._report.skip_decisive(PROPERTY_QUEUES, [(name, text, place)], names=(queue.name, queue.address))
         if nearest(name, _OF_QUEUE):
             self._report.problem(unknown_option(name, _OF_QUEUE, of="a queue"), place)
         return queue

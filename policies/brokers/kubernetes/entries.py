@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from redelivery.policies.brokers.artemis.decisive import CAMEL_SETTINGS
 from redelivery.policies.brokers.artemis.names import CAMEL_NAMES, CONCERNS
 from redelivery.policies.brokers.artemis.reader import is_match
 from redelivery.policies.brokers.artemis.rules import AddressEntry
@@ -56,6 +57,8 @@ def entry_of(
             report.problem(what, value.place)
         elif value.value is not None and name != "match":
             texts.append((name, value.text if name in names else "", value.place))
+    unread = ((name, value.text, value.place) for name, value in settings.items() if value.value is not None)
+    report.skip_decisive(CAMEL_SETTINGS, unread, part=settings.place)
     found = report.settings(names, texts, "an addressSetting", concerns=CONCERNS)
     made = report.checked(lambda: AddressSettings(**found.fields), settings.place)
     return None if made is None else AddressEntry(match.value, made, settings.place, found.places)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, cast
 
+from redelivery.policies.brokers.artemis.decisive import ADDRESS_SETTINGS, skip_decisive
 from redelivery.policies.brokers.artemis.names import CONCERNS
 from redelivery.policies.brokers.artemis.reader import is_match
 from redelivery.policies.brokers.artemis.rules import JMS_QUEUE, AddressEntry, BoundQueue, Routing
@@ -101,6 +102,7 @@ def _missing(root: Element) -> str:
 def _rules(server: _Server, report: ReadingReport) -> WildFlyRules:
     sections = ((each.name, each.place) for each in server.element.children)
     report.sections(sections, _READ, concerns=CONCERNS, of=f"the server {server.name!r}", others=_OTHER)
+    skip_decisive(server.element, report)
     queues = sorted(_queues(server.element, report), key=lambda each: (each.address, each.routing, each.name))
     topics = [*server.element.all("jms-topic"), *_within(server.element, "jms-destinations", "jms-topic")]
     return WildFlyRules(
@@ -139,6 +141,7 @@ def _entries(server: _Server, report: ReadingReport) -> Iterator[AddressEntry]:
         given: list[_Given] = [(name, each.attributes[name], each.at(name)) for name in names]
         given += [(one.name, one.text, one.place) for one in each.children]
         found = report.settings(SETTINGS, given, "an address-setting", concerns=CONCERNS)
+        report.skip_decisive(ADDRESS_SETTINGS, given, part=each.place)
         fields: dict[str, Any] = {**found.fields}
         if server.filled:
             usual = AddressSettings()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final
@@ -43,6 +44,30 @@ def _queue_of_artemis(name: str, value: str) -> BrokerPolicies:
     return read(ARTEMIS.format(f'<addresses><address name="x">{queue}</address></addresses>'))
 
 
+CUSTOM_RESOURCE = """
+apiVersion: broker.amq.io/v1beta1
+kind: ActiveMQArtemis
+metadata: {{name: a}}
+spec:
+  addressSettings:
+    addressSetting:
+    - match: x
+      {}
+"""
+WILDFLY = (
+    '<server xmlns="urn:jboss:domain:19.0"><profile><subsystem xmlns="urn:jboss:domain:messaging-activemq:13.0">'
+    '<server name="default" {}>{}</server></subsystem></profile></server>'
+)
+
+
+def _wildfly(inside: str, attributes: str = "") -> BrokerPolicies:
+    return read(WILDFLY.format(attributes, inside), "standalone.xml")
+
+
+def _properties(line: str) -> BrokerPolicies:
+    return read(line, "broker.properties")
+
+
 def _classic(broker: str, inside: str = "") -> BrokerPolicies:
     return read(CLASSIC.format(inside).replace('schedulerSupport="true"', broker))
 
@@ -75,6 +100,24 @@ KINDS: Final[Mapping[str, tuple[Mapping[str, Decisive], Callable[[str, str], Bro
         lambda name, value: read(
             HORNETQ.format(f'<address-setting match="jms.queue.x"><{name}>{value}</{name}></address-setting>')
         ),
+    ),
+    "wildfly address-setting": (
+        artemis.ADDRESS_SETTINGS,
+        lambda name, value: _wildfly(f'<address-setting name="jms.queue.x" {name}="{value}"/>'),
+    ),
+    "wildfly server": (artemis.CORE, lambda name, value: _wildfly("", f'{name}="{value}"')),
+    "artemis properties of an address": (
+        artemis.PROPERTY_SETTINGS,
+        lambda name, value: _properties(f"addressSettings.x.{name}={value}"),
+    ),
+    "artemis properties of a queue": (
+        artemis.PROPERTY_QUEUES,
+        lambda name, value: _properties(f"addressConfigurations.x.queueConfigs.x.{name}={value}"),
+    ),
+    "artemis properties": (artemis.PROPERTIES, lambda name, value: _properties(f"{name}={value}")),
+    "kubernetes addressSetting": (
+        artemis.CAMEL_SETTINGS,
+        lambda name, value: read(CUSTOM_RESOURCE.format(f"{name}: {value}"), "cr.yaml"),
     ),
     "artemis queue": (artemis.QUEUES, _queue_of_artemis),
     "artemis core": (artemis.CORE, lambda name, value: read(ARTEMIS.format(f"<{name}>{value}</{name}>"))),
@@ -136,7 +179,7 @@ def test_each_setting_that_decides_is_said_at_the_foot(kind: str, name: str) -> 
     assert line.startswith(f"not read: {name} = {value} (")
     assert line.endswith(table_of[name].why)
     if kind != "a client's URL":
-        assert ".xml:" in line or ".json:" in line
+        assert re.search(r"\.(xml|json|yaml|properties):\d+:\d+\)", line)
     assert line in str(found.explain("x")).replace("\n  ", "\n").splitlines()
 
 
