@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.client.gated import Site
 from tests.client.shell import Bench, receive
 from tests.policies.readers.documents import address_settings, classic, policy_entries, read, written
 
@@ -26,7 +28,9 @@ from redelivery import (
     SharedDeadLetterStrategy,
 )
 from redelivery.client.options import merge_options
+from redelivery.policies.brokers.clients.url.rules import ClientRules
 from redelivery.policies.brokers.formats import read_url
+from redelivery.policies.brokers.policies import BrokerPolicies
 
 SETTINGS: dict[str, dict[str, object]] = {
     "short.#": {"dead_letter_address": "Short.Dead", "max_delivery_attempts": 2},
@@ -154,6 +158,26 @@ def test_an_app_takes_them_over_to_another_broker(bench: Bench) -> None:
     assert app._options.dead_letter_strategies == read(FILE).dead_letter_strategies
 
 
+def test_after_a_loss_each_destination_has_its_strategy_again(opened: ExitStack) -> None:
+    site = Site("stomp", opened)
+    url = f"failover:({site.url})?initialReconnectDelay=10"
+    connection = opened.enter_context(
+        redelivery.connect(url, redelivery_policy=AT_ONCE, dead_letter_strategies=STRATEGIES)
+    )
+    session = connection.session(AckMode.TRANSACTED)
+    consumers = {each: session.consumer(each) for each in ("orders.*", "else")}
+    for number, expected in enumerate(({"Orders.Dead": 1, "Else.Dead": 1}, {"Orders.Dead": 2, "Else.Dead": 2})):
+        if number:
+            site.gate.shut()
+            site.gate.open()
+        for name in ("orders.a", "else"):
+            site.broker.send(name, f"{name} {number}")
+        for consumer in consumers.values():
+            receive(consumer)
+        session.rollback()
+        assert {each: site.broker.queue_depth(each) for each in expected} == expected
+
+
 SHARED = SharedDeadLetterStrategy("Dead")
 
 
@@ -165,6 +189,7 @@ SHARED = SharedDeadLetterStrategy("Dead")
         ({"policies": read(FILE), "dead_letter_strategies": STRATEGIES}, r"redelivery_policies=policies\.redelivery_p"),
         ({"policies": read(FILE), "redelivery_policy": AT_ONCE}, r"dead_letter_strategies=policies\.dead_letter_strat"),
         ({"policies": read(FILE), "redelivery_policies": {}}, r"file.xml says the same: give policies= alone, or "),
+        ({"policies": BrokerPolicies("x.xml", "spring", ClientRules(returning=True))}, r"so read its broker's file$"),
         ({"policies": "broker.xml"}, r"not a str: policies=redelivery\.policies\.read\('broker\.xml'\)$"),
         ({"policies": Path("conf/broker.xml")}, r"not a \w*Path: policies=redelivery\.policies\.read\('conf/broker"),
         ({"policies": read(FILE).rules}, r"not a ArtemisRules: policies=redelivery\.policies\.read\('broker\.xml'\)"),
