@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import count
 from typing import Any, Final, cast
 
@@ -67,6 +67,7 @@ class _Overrides:
         self._of_all: dict[str, Any] = {}
         self._wildcards: dict[str, str] = {}
         self._seen: dict[tuple[str, ...], Place] = {}
+        self._skipped: set[str] = set()
 
     def apply(self, key: str, text: str, place: Place) -> None:
         """Read one property."""
@@ -119,13 +120,14 @@ class _Overrides:
             return
         if top in _OTHER:
             return
-        meant = nearest(top, _TOPS)
+        meant = _meant(top)
         if CONCERNS.search(top) or last in PROPERTY_NAMES or meant:
             hint = f"; did you mean {meant!r}?" if meant else ""
             if last in PROPERTY_NAMES and meant not in _SETTINGS:
                 hint = f': write addressSettings."…".{last}'
             self._report.problem(f"{key} is not a property of Artemis{hint}", place)
-        else:
+        elif top not in self._skipped:
+            self._skipped.add(top)
             self._report.skip(top, place)
 
     def _setting(self, key: str, rest: list[str], text: str, place: Place) -> None:
@@ -232,6 +234,11 @@ class _Overrides:
         places = {**entry.places, **{name: place for name, (_, place) in override.values.items()}}
         if settings is not None:
             yield AddressEntry(entry.match, settings, entry.place, places)
+
+
+@lru_cache(maxsize=1024)
+def _meant(top: str) -> str | None:
+    return nearest(top, _TOPS)
 
 
 def is_artemis_properties(root: object, file: str) -> bool:

@@ -247,11 +247,11 @@ def test_a_property_of_the_same_kind_that_artemis_does_not_have_is_an_error(line
 
 
 def test_every_problem_of_a_file_is_in_one_error_and_what_is_about_something_else_is_unread() -> None:
-    text = "addressSettings.a.redeliveryDelay=x\nglobalMaxSize=5\naddressSettings.a.noExpiry=x\n"
+    text = "addressSettings.a.redeliveryDelay=x\nglobal.a=5\naddressSettings.a.noExpiry=x\nglobal.b=5\n"
     with pytest.raises(redelivery.ConfigError, match=r"properties:1:1: [^\n]*\n[^\n]*properties:3:1: "):
         properties(text)
     found = read(text, "broker.properties", strict=False)
-    assert [str(each) for each in found.unread] == ["globalMaxSize (broker.properties:2:1)"]
+    assert [str(each) for each in found.unread] == ["global (broker.properties:2:1)"]
 
 
 def test_a_key_that_stands_twice_is_an_error_however_it_is_quoted() -> None:
