@@ -227,7 +227,7 @@ class ClassicRules(Rules):
             ),
             matched=tuple(self._matched(entries, entry)),
             settings=tuple(self._shown(entries, entry)),
-            notes=(*self._notes(entry), *([_TOPIC] if isinstance(destination, Topic) and target else [])),
+            notes=(*self._notes(entry), *(self._notes_of_topic(destination, target) if target else ())),
         )
 
     def redelivery_policies(self) -> RedeliveryPolicyMap:
@@ -292,6 +292,15 @@ class ClassicRules(Rules):
             yield from resent.settings
         for plugin in self.plugins:
             yield from plugin.settings
+
+    def _notes_of_topic(self, destination: Destination, target: str) -> Iterator[str]:
+        if isinstance(destination, Topic):
+            yield _TOPIC
+            rules = self.dead_letters_for(destination)
+            suffix = getattr(rules.strategy, "topic_suffix", None)
+            if rules.destination_per_durable_subscriber and suffix is not None:
+                own = f"{target.removesuffix(suffix)}.<clientId>:<name>{suffix}"
+                yield f"of a durable subscription the broker's own go to {own}, and copies of a client to {target}"
 
     def _notes(self, resent: RedeliveryEntry | None) -> Iterator[str]:
         if resent is None:
