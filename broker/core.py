@@ -84,12 +84,12 @@ class Core:
     @property
     def enlists_acks(self) -> bool:
         """True: an ACK over STOMP is part of its transaction, by the broker's rules."""
-        return self._engine.enlists_acks
+        return self._engine.rules.enlists_acks
 
     @property
     def origin(self) -> Origin:
         """The place where a dead letter says by AMQP where it comes from, by the broker's rules."""
-        return self._engine.origin
+        return self._engine.rules.origin
 
     def call(self, function: Callable[[Engine, int], T]) -> T:
         """Run ``function(engine, now)`` alone, then wake the consumers that were given something.

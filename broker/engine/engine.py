@@ -43,7 +43,7 @@ class Engine:
         self, config: BrokerConfig, observer: EngineObserver | None = None, journal: Journal | None = None
     ) -> None:
         self._state = EngineState(config, observer, journal)
-        self.enlists_acks, self.origin = self._state.rules.enlists_acks, self._state.rules.origin  # see Rules
+        self.rules = self._state.rules
 
     def restore(self, contents: Contents, now: int) -> None:
         """Begin with what a journal kept."""

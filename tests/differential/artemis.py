@@ -8,7 +8,6 @@ from typing import Final
 
 from tests.differential.scenario import Manner, Scenario
 
-_EMPTY: Final = "Artemis writes the header _AMQ_ORIG_QUEUE without a value, as no queue had it; here it is left out"
 LONG: Final = 2.6  # seconds; longer than the longest delay
 
 
@@ -19,7 +18,7 @@ def _artemis(name: str, says: str, manner: Manner = "modified-failed", **more: o
 
 
 def _no_route(name: str, says: str, where: str) -> Scenario:
-    fields = {"manner": "stomp-leave", "differs": _EMPTY} if name == "no-route-stomp" else {"manner": "leave"}
+    fields = {"manner": "stomp-leave"} if name == "no-route-stomp" else {"manner": "leave"}
     return replace(_artemis(name, says, dead=(where,)), queue=f"topic://a.{name}", **fields)  # type: ignore[arg-type]  # handed through
 
 

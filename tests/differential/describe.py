@@ -10,13 +10,9 @@ from collections.abc import Iterator, Mapping
 from time import time
 from typing import Any, Final
 
-# What each delivery over STOMP has, dead letter or not; the meaning of persistent, expires and priority counts. The
-# last two are headers of a SEND, which Artemis and HornetQ keep as properties.
+# What each delivery over STOMP has, dead letter or not, and is not compared, or said otherwise.
 _FRAME: Final = frozenset(
-    (
-        *("subscription", "message-id", "ack", "destination", "content-length", "content-type", "timestamp"),
-        *("expires", "priority", "persistent", "redelivered", "receipt", "destination-type"),
-    )
+    ("subscription", "message-id", "ack", "timestamp", "expires", "priority", "persistent", "redelivered")
 )
 _NUMBERS: Final = ("ORIG-MESSAGE-ID", "ORIG_MESSAGE_ID")
 _IDS: Final = ("scheduledJobId",)
@@ -28,15 +24,20 @@ def describe_amqp(message: Any) -> str:
     """Of a proton message."""
     annotations = {str(key): value for key, value in (message.annotations or {}).items()}
     expires = bool(message.ttl or message.expiry_time)
-    head = _head(bool(message.durable), expires, message.priority, f"count {message.delivery_count}")
+    head = _head(
+        "persistent" if message.durable else "non-persistent",
+        expires,
+        message.priority,
+        f"count {message.delivery_count}",
+    )
     return ", ".join((*head, f"id {message.id}", *_others({**annotations, **(message.properties or {})})))
 
 
-def describe_stomp(headers: Mapping[str, str], *, says_persistent: bool = True) -> str:
-    """Of a MESSAGE frame; HornetQ's do not say whether a message is persistent."""
+def describe_stomp(headers: Mapping[str, str]) -> str:
+    """Of a MESSAGE frame; what a header says that is not there differs from broker to broker."""
     expires = headers.get("expires", "0") != "0"
-    count = "redelivered" if headers.get("redelivered") == "true" else "not redelivered"
-    persistent = headers.get("persistent") == "true" if says_persistent else None
+    count = {"true": "redelivered", "false": "redelivered:false"}.get(headers.get("redelivered", ""), "not redelivered")
+    persistent = {"true": "persistent", "false": "persistent:false"}.get(headers.get("persistent", ""), "")
     head = _head(persistent, expires, int(headers.get("priority", "4")), count)
     return ", ".join((*head, *_others({name: value for name, value in headers.items() if name not in _FRAME})))
 
@@ -46,9 +47,9 @@ def now_ms() -> int:
     return round(time() * 1000)
 
 
-def _head(persistent: bool | None, expires: bool, priority: int, count: str) -> Iterator[str]:
-    if persistent is not None:
-        yield "persistent" if persistent else "non-persistent"
+def _head(persistent: str, expires: bool, priority: int, count: str) -> Iterator[str]:
+    if persistent:
+        yield persistent
     yield "expires" if expires else "does not expire"
     yield f"priority {priority}"
     yield count

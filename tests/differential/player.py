@@ -21,10 +21,7 @@ _PRIORITY, _OWN = 6, {"colour": "red"}  # of each message that is sent
 
 
 class Place:
-    """Where a broker is reached, and how it names a queue or a topic over STOMP.
-
-    ``says_persistent``: its MESSAGE frames say which messages are persistent.
-    """
+    """Where a broker is reached, and how it names a queue or a topic over STOMP."""
 
     def __init__(
         self,
@@ -34,13 +31,11 @@ class Place:
         prefix: str = "/queue/",
         topics: str = "/topic/",
         anycast: bool = False,
-        says_persistent: bool = True,
     ) -> None:
         self.amqp = amqp
         self.stomp = stomp
         self.prefix = prefix
         self.topics = topics
-        self.says_persistent = says_persistent
         self.more = {"subscription-type": "ANYCAST"} if anycast else {}
 
 
@@ -265,7 +260,7 @@ def _drain_stomp(place: Place, queue: str, patience: float) -> Iterator[tuple[st
                 frame = client.next()
             except TimeoutError:
                 return
-            yield frame.body.decode(), describe_stomp(frame.headers, says_persistent=place.says_persistent)
+            yield frame.body.decode(), describe_stomp(frame.headers)
 
 
 def _await(client: Peer, seconds: float, number: int = 1) -> bool:

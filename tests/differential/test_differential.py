@@ -92,15 +92,14 @@ def test_both_do_the_same_with_the_same_file(real: tuple[str, NativeBroker], tmp
     ports = {name: f"{name}://{broker.host}:{port}" for name, port in broker.ports.items()}
     prefix, topics = {"artemis": ("", ""), "hornetq": ("jms.queue.", "jms.topic.")}.get(file, ("/queue/", "/topic/"))
     amqp = None if file == "hornetq" else ports["amqp"]  # its AMQP cannot acknowledge
-    says = file != "hornetq"
-    names = {"prefix": prefix, "topics": topics}
-    there = Place(amqp, ports.get("stomp"), **names, anycast=file == "artemis", says_persistent=says)
+    names = {"prefix": prefix, "topics": topics, "anycast": file == "artemis"}
+    there = Place(amqp, ports.get("stomp"), **names)
     config = tmp_path / NAMES[file][1]
     config.write_text(text_of(file, broker.host, _PORTS), encoding="utf-8")
 
     def both(scenario: Scenario) -> tuple[Played, Played, list[str]]:
         with EmbeddedBroker("differential", config=config, stomp_port=0, amqp_port=0) as embedded:
-            here = Place(amqp and embedded.amqp_url, embedded.stomp_url, says_persistent=says)
+            here = Place(amqp and embedded.amqp_url, embedded.stomp_url, **names)
             with ThreadPoolExecutor(1) as thread:
                 ours = thread.submit(play, scenario, here)
                 theirs = play(scenario, there)

@@ -142,6 +142,11 @@ def obeying(name: str | None) -> Dialect:
     return embedded.DIALECT if name is None else _OBEYING[name]
 
 
+def spoken(name: str) -> StompDialect | None:
+    """The STOMP of the broker of that name itself; None: it has none."""
+    return _DIALECTS[name].stomp
+
+
 def depth_question(name: str) -> DepthQuestion | None:
     """The question over AMQP how many messages a queue of that dialect's broker holds; None: it does not say."""
     amqp = _DIALECTS[name].amqp

@@ -92,6 +92,7 @@ def as_broker(other: Dialect) -> Dialect:
         stomp=replace(
             _STOMP,
             capabilities=_as(_STOMP.capabilities, known.capabilities),
+            owned_headers=_STOMP.owned_headers | acks.owned_headers,  # its other clients write those
             ack_in_transaction=acks.ack_in_transaction,
             enlist_at_most=acks.enlist_at_most,
             needs_extra_subscription=acks.needs_extra_subscription,

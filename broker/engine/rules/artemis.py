@@ -74,6 +74,10 @@ class ArtemisBroker:
         made = (each for each in self._made if each.endswith(_QUALIFIED + name))
         return next(made, name)
 
+    def makes(self, name: str) -> bool:
+        """Look for an anycast queue of that name or address in the file."""
+        return any(name in (each.address, each.name) and each.routing == "anycast" for each in self._rules.queues)
+
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """Count and delay what failed; only delay what was released; at a closed consumer neither happens.
 
@@ -126,7 +130,9 @@ class ArtemisBroker:
             f"{prefix}ORIG_QUEUE": None if failure.entry.queue is None else self._queue_of(failure.entry.queue),
             f"{prefix}ORIG_MESSAGE_ID": Long(failure.entry.order),  # there too the broker's own number
         }
-        if self._rules.dialect == "artemis":
+        if self._rules.dialect == "hornetq":
+            found = {name: value for name, value in found.items() if value is not None}
+        else:
             is_topic = isinstance(message.destination, Topic)
             found[f"{prefix}ORIG_ROUTING_TYPE"] = _MULTICAST if is_topic else _ANYCAST
         if failure.expired:

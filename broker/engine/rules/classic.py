@@ -65,6 +65,10 @@ class ClassicBroker:
         """That of the name."""
         return name
 
+    def makes(self, name: str) -> bool:  # noqa: ARG002
+        """Artemis asks it."""
+        return False
+
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:  # noqa: ARG002  # others ask it
         """Count what a client has had; only a client gives up."""
         if manner in _GIVES_UP:

@@ -86,6 +86,10 @@ class CountingBroker:
         """That of the name."""
         return name
 
+    def makes(self, name: str) -> bool:  # noqa: ARG002
+        """Artemis asks it."""
+        return False
+
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """The message fails for good when the count has reached the maximum."""
         if manner in self._charges.fails:

@@ -102,6 +102,9 @@ class EngineRules(Protocol):
     def queue_of(self, name: str, queues: Collection[str]) -> str:
         """The queue that a consumer of that name consumes; ``queues``: the names of those that there are."""
 
+    def makes(self, name: str) -> bool:
+        """True: the file makes a queue of that name, or at that address."""
+
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """Decide about a delivery that came back; ``seen``: its client has had it."""
 

@@ -2,14 +2,18 @@
 
 A temporary destination is ``/temp-queue/name`` for the client that made it, by mentioning it, and
 ``/remote-temp-queue/<its name at the broker>`` for all others.
+
+Where the broker obeys another one's file, that one's own names are understood too, and mean what they mean there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import count
 from typing import Final
 
 from redelivery.broker.core import Core
+from redelivery.broker.servers.stomp.spelling import Spelling, spelling_of
 from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
 from redelivery.model.errors import InvalidDestinationError
 
@@ -24,6 +28,7 @@ class Addresses:
     def __init__(self, core: Core, name: str) -> None:
         self._core = core
         self._name = name
+        self._spelling = spelling_of(core.config.rules)
         self._numbers = count(1)
         self._own: dict[str, Destination] = {}  # by what the client calls them
         self._called: dict[Destination, str] = {}  # the same, the other way
@@ -52,8 +57,27 @@ class Addresses:
             )
         return Queue(text)
 
-    def write(self, destination: Destination) -> str:
-        """The inverse of `read`."""
+    def spelling_of(self, text: str) -> Spelling | None:
+        """The spelling of another broker in which a destination is written; None: as `read` reads it."""
+        return self._spelling if self._spelling is not None and self._spelling.is_used(text) else None
+
+    def read_sent(self, headers: Mapping[str, str]) -> Destination:
+        """The destination of a SEND. Raises as `read`, and ProtocolError for a type that is none."""
+        text = headers["destination"]
+        spelling = self.spelling_of(text)
+        if spelling is None:
+            return self.read(text)
+        return spelling.sent(text, headers.get(spelling.type_of_sent)) or self._as_known(text)
+
+    def read_reply_to(self, text: str) -> Destination:
+        """The destination of a `reply-to`. Raises as `read`."""
+        spelling = self.spelling_of(text)
+        return self.read(text) if spelling is None else spelling.replied(text)
+
+    def write(self, destination: Destination, spelling: Spelling | None = None) -> str:
+        """The inverse of `read`, or in another broker's spelling."""
+        if spelling is not None and not isinstance(destination, (TemporaryQueue, TemporaryTopic)):
+            return spelling.write(destination)
         own = self._called.get(destination)
         if own is not None:
             return own
@@ -62,16 +86,31 @@ class Addresses:
                 return prefix + destination.name.removeprefix(f"{kind.scheme}://")
         return f"{_TOPIC if isinstance(destination, Topic) else _QUEUE}{destination.name}"
 
-    def read_consumed(self, text: str) -> Destination:
-        """The same, to consume from.
+    def read_consumed(self, headers: Mapping[str, str]) -> Destination:
+        """The destination of a SUBSCRIBE.
 
         Raises:
             InvalidDestinationError: it is another client's temporary one. Classic lets it be consumed, JMS does not.
+            ProtocolError: as `read_sent`.
         """
+        text = headers["destination"]
+        spelling = self.spelling_of(text)
+        if spelling is not None:
+            return spelling.consumed(text, headers.get(spelling.type_of_consumed)) or self._as_known(text)
         found = self.read(text)
         if isinstance(found, (TemporaryQueue, TemporaryTopic)) and found not in self._called:
             raise InvalidDestinationError(f"{text}: only the connection that made it can consume it")
         return found
+
+    def _as_known(self, text: str) -> Destination:
+        """A queue where there is one of that name, else a topic, as Artemis makes what nobody has named before."""
+        if self._core.call(
+            lambda engine, _now: (
+                engine.rules.makes(text) or engine.rules.queue_of(text, engine.queues.keys()) in engine.queues
+            )
+        ):
+            return Queue(text)
+        return Topic(".".join(">" if word == "#" else word for word in text.split(".")))
 
     def _read_composite(self, text: str) -> Destination:
         """``/queue/a,/topic/b``, or ``/queue/a,b``: as Classic reads it, a queue if the first is one."""

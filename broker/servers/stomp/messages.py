@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from redelivery.broker.engine.stored import EncodedBody, StoredBody, StoredMessage, carried, detached, size_of
 from redelivery.broker.servers.stomp.addresses import Addresses
 from redelivery.broker.servers.stomp.bodies import LARGE, TEXT, LargeFrame, not_text, parts_of, read_large
+from redelivery.broker.servers.stomp.spelling import Spelling
 from redelivery.broker.views import TRANSFORMATION_ERROR
 from redelivery.model.content.bodies import body_bytes, is_nested
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
@@ -31,6 +32,7 @@ _READ: Final = frozenset(
         *(TRANSFORMATION, TRANSFORMATION_ERROR, KIND),
     )
 )
+_KEPT: Final = frozenset(("receipt", "transaction"))  # of a SEND, by Artemis and HornetQ
 
 
 def read_send(frame: Frame, message_id: str, addresses: Addresses, *, now: int, origin: str) -> StoredMessage:
@@ -42,13 +44,14 @@ def read_send(frame: Frame, message_id: str, addresses: Addresses, *, now: int, 
         UnsupportedError: a repeated schedule.
     """
     headers = frame.headers
-    destination = addresses.read(headers["destination"])
+    destination = addresses.read_sent(headers)
     if destination.is_pattern:
         raise InvalidDestinationError(f"a message cannot be sent to {destination}: it is a pattern")
     for name in REPEATS:
         if name in headers:
             raise UnsupportedError(f"{name}: the embedded broker delays a message once ({DELAY}), it repeats nothing")
-    properties: dict[str, Value] = {name: value for name, value in headers.items() if name not in _READ}
+    read = _READ if addresses.spelling_of(headers["destination"]) is None else _READ - _KEPT
+    properties: dict[str, Value] = {name: value for name, value in headers.items() if name not in read}
     body = _read_body(frame)
     if headers.get(TRANSFORMATION) == MAP_JSON and not isinstance(body, dict):
         properties[TRANSFORMATION_ERROR] = f"the body is not {MAP_JSON}"
@@ -65,7 +68,7 @@ def read_send(frame: Frame, message_id: str, addresses: Addresses, *, now: int, 
         priority=min(9, _number(headers, "priority", 4)),
         persistent=headers.get("persistent") == "true",
         correlation_id=headers.get("correlation-id"),
-        reply_to=addresses.read(reply_to) if reply_to else None,
+        reply_to=addresses.read_reply_to(reply_to) if reply_to else None,
         type=headers.get("type"),
         group_id=headers.get("JMSXGroupID"),
         group_sequence=_group_sequence(headers.get("JMSXGroupSeq")),
@@ -82,15 +85,20 @@ def write_message(
     *,
     version: str,
     transformation: str | None,
+    spelling: Spelling | None = None,
 ) -> Written:
     """The MESSAGE frame, in parts; ``frame_headers`` are those of this delivery (subscription, ack, redelivered).
 
+    ``spelling``: the broker as which it is written, None: this one.
+
     What this version or the transformation cannot carry is left out; the header ``transformation-error`` says so.
     """
-    headers = dict(_headers(stored, addresses))
+    headers = dict(_headers(stored, addresses, spelling))
     headers.update(frame_headers)
     body, extra = _write_body(stored.body, transformation)
     headers.update(extra)
+    if spelling is not None:
+        headers["content-length"] = str(len(body) if isinstance(body, bytes) else sum(map(len, body)))
     try:
         head = encode_head("MESSAGE", headers, version)
     except MessageFormatError:
@@ -102,16 +110,18 @@ def write_message(
     return (b"%b\n" % head, *((body,) if isinstance(body, bytes) else body), b"\0")
 
 
-def _headers(stored: StoredMessage, addresses: Addresses) -> Iterator[tuple[str, str]]:
+def _headers(stored: StoredMessage, addresses: Addresses, spelling: Spelling | None) -> Iterator[tuple[str, str]]:
     for name, value in stored.properties.items():
         if value is not None:
             yield name, _text(value)
-    yield "destination", addresses.write(stored.destination)
+    yield "destination", addresses.write(stored.destination, spelling)
     yield "message-id", stored.message_id
     yield "expires", str(stored.expiration)
     yield "priority", str(stored.priority)
     yield "timestamp", str(stored.timestamp)
-    if stored.persistent:
+    if spelling is not None:
+        yield from spelling.more_of(stored)
+    elif stored.persistent:
         yield "persistent", "true"
     if stored.original_destination is not None:
         yield "original-destination", addresses.write(stored.original_destination)
@@ -119,7 +129,7 @@ def _headers(stored: StoredMessage, addresses: Addresses) -> Iterator[tuple[str,
         identity = stored.correlation_id
         yield "correlation-id", identity if isinstance(identity, str) else identity.decode("utf-8", "replace")
     if stored.reply_to is not None:
-        yield "reply-to", addresses.write(stored.reply_to)
+        yield "reply-to", addresses.write(stored.reply_to, spelling)
     if stored.type is not None:
         yield "type", stored.type
 

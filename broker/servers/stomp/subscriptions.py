@@ -59,7 +59,7 @@ class ServedSubscription:
         for name, what in _UNSUPPORTED.items():
             if headers.get(name, "") not in ("", "false"):
                 raise UnsupportedError(f"header {name}: the embedded broker has no {what}")
-        destination = addresses.read_consumed(headers["destination"])
+        destination = addresses.read_consumed(headers)
         self.identifier = identifier
         self.number = number
         self.ack = headers.get("ack", AUTO) if headers.get("ack") in (CLIENT, INDIVIDUAL) else AUTO
@@ -67,6 +67,7 @@ class ServedSubscription:
         self._prefix = f"{session}:{number}:"
         self._output = output
         self._addresses = addresses
+        self._spelling = addresses.spelling_of(headers["destination"])
         self.browses = headers.get("browser") == "true"
         default = BROWSER_PREFETCH if self.browses else QUEUE_PREFETCH
         if isinstance(destination, Topic):
@@ -108,7 +109,16 @@ class ServedSubscription:
             headers["ack"] = f"{self._prefix}{dispatch.number}"
         if dispatch.count > 1:
             headers["redelivered"] = "true"
-        return write_message(message, headers, self._addresses, version=version, transformation=self._transformation)
+        elif self._spelling is not None:
+            headers["redelivered"] = "false"
+        return write_message(
+            message,
+            headers,
+            self._addresses,
+            version=version,
+            transformation=self._transformation,
+            spelling=self._spelling,
+        )
 
     def named(self, ack: str) -> Dispatch | None:
         """The dispatch of a 1.2 ack id; None where it is not held (any more)."""
@@ -138,7 +148,7 @@ class ServedSubscription:
         return {
             "subscription": self.identifier,
             "browser": "end",
-            "destination": self._addresses.write(self.subscription.destination),
+            "destination": self._addresses.write(self.subscription.destination, self._spelling),
             "message-id": END_OF_QUEUE.message_id,
         }
 
