@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import monotonic, sleep
 from typing import Any
 
@@ -20,23 +20,20 @@ _SUBSCRIPTION, _CLIENT = "own", "client"
 _PRIORITY, _OWN = 6, {"colour": "red"}  # of each message that is sent
 
 
+@dataclass(frozen=True, slots=True)
 class Place:
-    """Where a broker is reached, and how it names a queue or a topic over STOMP."""
+    """Where a broker is reached, and how it names a queue or a topic over STOMP; ``anycast``: by a header, too."""
 
-    def __init__(
-        self,
-        amqp: str | None,
-        stomp: str | None,
-        *,
-        prefix: str = "/queue/",
-        topics: str = "/topic/",
-        anycast: bool = False,
-    ) -> None:
-        self.amqp = amqp
-        self.stomp = stomp
-        self.prefix = prefix
-        self.topics = topics
-        self.more = {"subscription-type": "ANYCAST"} if anycast else {}
+    amqp: str | None
+    stomp: str | None
+    prefix: str = "/queue/"
+    topics: str = "/topic/"
+    anycast: bool = False
+
+    @property
+    def more(self) -> dict[str, str]:
+        """Of a SUBSCRIBE to a queue."""
+        return {"subscription-type": "ANYCAST"} if self.anycast else {}
 
 
 def play(scenario: Scenario, place: Place) -> Played:

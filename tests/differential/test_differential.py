@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -92,14 +92,13 @@ def test_both_do_the_same_with_the_same_file(real: tuple[str, NativeBroker], tmp
     ports = {name: f"{name}://{broker.host}:{port}" for name, port in broker.ports.items()}
     prefix, topics = {"artemis": ("", ""), "hornetq": ("jms.queue.", "jms.topic.")}.get(file, ("/queue/", "/topic/"))
     amqp = None if file == "hornetq" else ports["amqp"]  # its AMQP cannot acknowledge
-    names = {"prefix": prefix, "topics": topics, "anycast": file == "artemis"}
-    there = Place(amqp, ports.get("stomp"), **names)
+    there = Place(amqp, ports.get("stomp"), prefix=prefix, topics=topics, anycast=file == "artemis")
     config = tmp_path / NAMES[file][1]
     config.write_text(text_of(file, broker.host, _PORTS), encoding="utf-8")
 
     def both(scenario: Scenario) -> tuple[Played, Played, list[str]]:
         with EmbeddedBroker("differential", config=config, stomp_port=0, amqp_port=0) as embedded:
-            here = Place(amqp and embedded.amqp_url, embedded.stomp_url, **names)
+            here = replace(there, amqp=amqp and embedded.amqp_url, stomp=embedded.stomp_url)
             with ThreadPoolExecutor(1) as thread:
                 ours = thread.submit(play, scenario, here)
                 theirs = play(scenario, there)
