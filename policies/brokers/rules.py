@@ -172,11 +172,6 @@ class Rules(ABC):
     is_client: ClassVar[bool] = False
 
     @property
-    def address_prefixes(self) -> tuple[str, str]:
-        """What stands before the name of a queue, and of a topic, in the broker's addresses."""
-        return "", ""
-
-    @property
     @abstractmethod
     def broker(self) -> str: ...  # noqa: D102  # the class says it
 

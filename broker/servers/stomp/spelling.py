@@ -89,5 +89,5 @@ def spelling_of(rules: Rules | None) -> Spelling | None:
     table = None if rules is None else spoken(rules.dialect)
     if rules is None or table is None or table.queue_prefix == _USUAL:
         return None
-    queues, topics = rules.address_prefixes
-    return Spelling(queues, topics, table)
+    queues, topics = (rules.address_of(named("x")) or "x" for named in (Queue, Topic))
+    return Spelling(queues.removesuffix("x"), topics.removesuffix("x"), table)
