@@ -20,6 +20,7 @@ from redelivery.operate import as_json, plot
 from redelivery.operate.convert import TARGETS
 from redelivery.operate.convert import convert as converted
 from redelivery.operate.diff import diff as differences
+from redelivery.operate.explain import explain as explained
 from redelivery.operate.simulate import Simulation
 from redelivery.operate.simulate import simulate as simulated
 from redelivery.operate.table import table as table_of
@@ -46,11 +47,17 @@ def about() -> None:
 
 
 @policy.command()
-def explain(file: File, destination: Destination, json_: AsJson = False, property: Properties = None) -> None:
+def explain(
+    file: File,
+    destination: Destination,
+    client: Client = None,
+    json_: AsJson = False,
+    property: Properties = None,
+) -> None:
     """Say which settings count for a destination, where they stand, and what they lead to."""
     with _errors("explain"):
-        rules = _read(file, property).explain(destination)
-        print(to_json(as_json.explanation(rules), 2) if json_ else visible(rules, lines=True))
+        found = explained(_read(file, property), destination, None if client is None else _read(client, property))
+        print(to_json(as_json.explained(found), 2) if json_ else visible(found, lines=True))
 
 
 @policy.command()

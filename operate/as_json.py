@@ -8,6 +8,7 @@ from typing import Any
 
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.operate.diff import Difference
+from redelivery.operate.explain import Explained
 from redelivery.operate.simulate import Simulation
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import DestinationRules
@@ -25,6 +26,14 @@ def explanation(rules: DestinationRules) -> dict[str, Any]:
         *("removed_because", "kept", "expired", "matched", "settings", "notes"),
     )
     return {**held, "removed_because": rules.removed_because or None, "not_read": _not_read(rules.not_read)}
+
+
+def explained(found: Explained) -> dict[str, Any]:
+    """Show what a broker's file says of a destination; with a client, what that says, and both together."""
+    if found.client is None or found.together is None:
+        return explanation(found.broker)
+    together = _held(found.together, "total", "most_attempts", "ends", "wins", "warnings")
+    return {**explanation(found.broker), "client": explanation(found.client), "together": together}
 
 
 def simulation(simulated: Simulation) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from itertools import chain, repeat
 from typing import Final, Literal, TypeAlias
 
 from redelivery.model.destinations import Destination
+from redelivery.policies.brokers.formats import URL
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import Address, Delay, DestinationRules, listed_delays
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
@@ -79,8 +80,8 @@ def simulate(
     Args:
         policies: the broker's, or a client's (a URL).
         target: the destination.
-        client: the policy of a client that redelivers by itself, or what was read of its URL. None: the client returns
-            each failure to the broker; where the broker leaves it to clients to give up, a client by default.
+        client: the policy of a client that redelivers by itself, or what was read of its URL or file. None: the client
+            returns each failure to the broker; where the broker leaves it to clients to give up, a client by default.
 
     Raises:
         InvalidDestinationError: the str is not a destination.
@@ -95,7 +96,9 @@ def simulate(
     local = 1 if policy is None else _deliveries(policy)
     multiplies = policy is None or (rules.counts == "give-ups" and not is_client)
     total = _times(rounds, local) if multiplies else local
-    client_alone = policy is not None and not multiplies and not is_client
+    # A file of a client is that of ActiveMQ's own, whose broker moves what it gives up (seen on Classic and Artemis).
+    is_java = isinstance(client, BrokerPolicies) and client.rules.is_client and client.format != URL
+    client_alone = policy is not None and not multiplies and not is_client and not is_java
     ends = f"{DEFAULT_DEAD_LETTER_QUEUE} (a copy that the client makes)" if client_alone else rules.fate
     return Simulation(
         rules=rules,
@@ -105,7 +108,7 @@ def simulate(
         ends=ends,
         wins=_wins(rules, policy, total, multiplies),
         most_attempts=_times(rounds, local),
-        warnings=tuple(_warnings(rules, policy, rounds, local, multiplies)),
+        warnings=tuple(_warnings(rules, policy, rounds, local, multiplies, is_java)),
     )
 
 
@@ -164,7 +167,12 @@ def _wins(rules: DestinationRules, policy: RedeliveryPolicy | None, total: int |
 
 
 def _warnings(
-    rules: DestinationRules, policy: RedeliveryPolicy | None, rounds: int | None, local: int | None, multiplies: bool
+    rules: DestinationRules,
+    policy: RedeliveryPolicy | None,
+    rounds: int | None,
+    local: int | None,
+    multiplies: bool,
+    is_java: bool,
 ) -> Iterator[str]:
     if policy is not None and local != 1 and rounds != 1:
         product = _times(rounds, local)
@@ -175,7 +183,12 @@ def _warnings(
             else "each time that the client's connection ends before the message does, the broker delivers it anew"
         )
         yield f"up to {shown} attempts: {when}, and the client's policy begins again"
-    if rules.dead_letter is None and not rules.kept and rounds is not None and (policy is None or multiplies):
+    if (
+        rules.dead_letter is None
+        and not rules.kept
+        and rounds is not None
+        and (policy is None or multiplies or is_java)
+    ):
         yield f"the message is lost: {rules.fate}"
     if policy is not None and local is None:
         yield "the client redelivers without a limit: no message ever becomes a dead letter"

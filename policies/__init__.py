@@ -32,12 +32,14 @@ def read(
         path: the file: ActiveMQ's ``activemq.xml``, Artemis' ``broker.xml`` or ``broker.properties``, or both as
             ``broker.xml,broker.properties``, ``hornetq-configuration.xml``, ``standalone.xml`` or ``domain.xml`` of
             WildFly and JBoss EAP, Qpid's ``config.xml`` or ``virtualhosts.xml``, Broker-J's JSON, RabbitMQ's
-            definitions; resources of Artemis' operator for Kubernetes (YAML: ``pip install 'redelivery[yaml]'``); a
-            client's connection factories as beans of Spring or blueprint; or a URL of ActiveMQ's client, like
+            definitions; resources of Artemis' operator for Kubernetes and values of Helm charts (YAML: ``pip install
+            'redelivery[yaml]'``); a client's connection factories as beans of Spring or blueprint, or as properties
+            of Spring Boot; or a URL of ActiveMQ's client, like
             ``failover:(tcp://host:61616)?jms.redeliveryPolicy.maximumRedeliveries=3``.
-            ``brokers.yaml#name`` is one of several brokers or connection factories of a file.
+            ``brokers.yaml#name`` is one of several brokers, connection factories or profiles of a file.
         format: what it is: ``activemq``, ``artemis``, ``artemis_properties``, ``hornetq``, ``qpid``, ``broker_j``,
-            ``kubernetes``, ``rabbitmq``, ``spring``, ``uri``, ``wildfly``; None: by its content.
+            ``kubernetes``, ``helm``, ``rabbitmq``, ``spring``, ``spring_boot``, ``uri``, ``wildfly``; None: by its
+            content.
         properties: values of the placeholders (``${name}``) that may occur in it; nothing else is looked up.
         strict: raise an error for what was not understood; False leaves it out, and ``problems`` has it.
 

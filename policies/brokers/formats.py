@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from redelivery.model.errors import ConfigError
 from redelivery.policies.brokers.artemis import conversion as artemis
@@ -27,11 +26,14 @@ from redelivery.policies.brokers.classic.writer import write_activemq
 from redelivery.policies.brokers.clients.spring import conversion as spring
 from redelivery.policies.brokers.clients.spring.reader import is_spring, read_spring
 from redelivery.policies.brokers.clients.spring.writer import write_spring
+from redelivery.policies.brokers.clients.spring_boot.reader import is_spring_boot, read_spring_boot
+from redelivery.policies.brokers.clients.spring_boot.writer import to_spring_boot, write_spring_boot
 from redelivery.policies.brokers.clients.url import conversion as client_url
 from redelivery.policies.brokers.clients.url.reader import read_client_url, shown_url
 from redelivery.policies.brokers.clients.url.writer import write_client_url
 from redelivery.policies.brokers.kubernetes import conversion as kubernetes
 from redelivery.policies.brokers.kubernetes.documents import is_kubernetes, shown_kinds
+from redelivery.policies.brokers.kubernetes.helm import is_helm, read_helm, write_helm
 from redelivery.policies.brokers.kubernetes.reader import read_kubernetes
 from redelivery.policies.brokers.kubernetes.writer import write_kubernetes
 from redelivery.policies.brokers.patterns import Losses
@@ -46,23 +48,14 @@ from redelivery.policies.brokers.rules import Rules
 from redelivery.policies.brokers.wildfly.conversion import to_wildfly
 from redelivery.policies.brokers.wildfly.reader import is_wildfly, read_wildfly
 from redelivery.policies.brokers.wildfly.writer import write_wildfly
-from redelivery.policies.files.json_tree import decoded, parse_json
 from redelivery.policies.files.places import ConfigFileError, Place, problem_at
-from redelivery.policies.files.properties import parse_properties
 from redelivery.policies.files.report import NO_PROPERTIES, ReadingReport
-from redelivery.policies.files.xml import Element, Load, parse
-from redelivery.policies.files.yaml_tree import parse_yaml
+from redelivery.policies.files.syntax import Syntax, syntax_of, tree_of
+from redelivery.policies.files.xml import Element, Load
 
 R = TypeVar("R", bound=Rules)
-Syntax: TypeAlias = Literal["xml", "json", "properties", "yaml", "url"]
 URL: Final = "uri"
 LARGEST: Final = 16 * 1024 * 1024  # bytes of a file; the largest of a real broker seen had 60 KiB
-
-
-_SYNTAXES: Final[Mapping[str, Syntax]] = {"<": "xml", "{": "json", "[": "json", "/": "json"}
-_KEYS: Final = rb"(?:address(?:es)?Settings|addressConfigurations|wildcardConfiguration|maxRedel|persistDel|key\.)"
-_YAML: Final = re.compile(rb"^(?:---\s*$|(?:apiVersion|kind|spring|addressSettings)\s*:)", re.MULTILINE)
-_KEY: Final = re.compile(rb"^\s*" + _KEYS, re.MULTILINE)
 
 
 def _never(root: object, file: str) -> bool:
@@ -186,6 +179,25 @@ FORMATS: Final[Mapping[str, Format[Any]]] = {
         also="json",
         expects="resources of Artemis' operator: an ActiveMQArtemis, or addresses",
     ),
+    "helm": Format(
+        "yaml",
+        is_helm,
+        read_helm,
+        write_helm,
+        artemis.to_artemis,
+        artemis.say_unsaid,
+        expects="values of a Helm chart with addressSettings",
+    ),
+    "spring_boot": Format(
+        "yaml",
+        is_spring_boot,
+        read_spring_boot,
+        write_spring_boot,
+        to_spring_boot,
+        client_url.say_unsaid,
+        also="properties",
+        expects="an application's properties with spring.activemq or spring.artemis, in YAML or not",
+    ),
     "spring": Format(
         "xml",
         is_spring,
@@ -249,39 +261,13 @@ def _parsed(content: bytes, name: str, format: str | None, load: Load | None, re
         raise ConfigError(f"format={format!r}: use one of {', '.join(FORMATS)}")
     if format == URL:
         raise ConfigError(f"format={format!r}: that is not a file; pass the URL itself")
-    syntax = _syntax_of(content, name, None if format is None else FORMATS[format].syntax)
-    root: Any
-    match syntax:
-        case "json":
-            root = parse_json(content, name, report.problem)
-        case "properties":
-            root = parse_properties(content, name)
-        case "yaml":
-            root = parse_yaml(content, name)
-        case _:
-            root = parse(content, name, load)
+    syntax = syntax_of(content, name, None if format is None else FORMATS[format].syntax)
+    root = tree_of(content, name, syntax, load, report.problem)
     if format is None:
         return _recognized(root, name, syntax), root
     if syntax not in (FORMATS[format].syntax, FORMATS[format].also) or not _is_of(format, root, name):
         raise problem_at(getattr(root, "place", Place(name)), _foreign(format, root, name, syntax))
     return format, root
-
-
-def _syntax_of(content: bytes, name: str, usual: Syntax | None) -> Syntax:
-    """Say what a file is written in, by its first character or its name, or what is usual."""
-    first = _first(content)
-    if name.lower().endswith((".yaml", ".yml")) and first != "<":
-        return "yaml"
-    if first in _SYNTAXES:
-        return _SYNTAXES[first]
-    if _YAML.search(content):
-        return "yaml"
-    if name.lower().endswith(".properties") or _KEY.search(content):
-        return "properties"
-    if usual is not None:
-        return usual
-    what = f"neither XML nor JSON: it begins with {first!r}, and has no properties" if first else "the file is empty"
-    raise problem_at(Place(name), what)
 
 
 def _is_of(format: str, root: Any, name: str) -> bool:
@@ -317,14 +303,6 @@ def read_url(url: str, *, strict: bool = True) -> BrokerPolicies:
     report = ReadingReport()
     rules = read_client_url(url, report)
     return _policies(shown_url(url), URL, rules, report, strict)
-
-
-def _first(content: bytes) -> str:
-    """Return the first character that is not blank; empty where there is none."""
-    try:
-        return decoded(content).lstrip()[:1]
-    except UnicodeDecodeError:  # XML can have other encodings
-        return content.lstrip()[:1].decode("latin-1")
 
 
 def _recognized(root: Any, name: str, syntax: str) -> str:

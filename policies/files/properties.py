@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from redelivery.policies.files.places import Place, problem_at
 
 MOST: Final = 200_000  # keys of a file
+_BREAKS: Final = ("#---", "!---")
 _BLANK: Final = " \t\f"
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _PAIR: Final = re.compile(r"((?:[^\\=: \t\f]|\\.)*+)[ \t\f]*+(?:[=:][ \t\f]*+)?(.*)", re.DOTALL)
@@ -24,7 +25,15 @@ class Property(NamedTuple):
     place: Place
 
 
-def parse_properties(content: bytes | str, file: str) -> list[Property]:
+class Properties(list[Property]):
+    """The properties of a file; ``breaks``: its lines ``#---`` or ``!---``, at which Spring Boot's documents end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.breaks: list[int] = []
+
+
+def parse_properties(content: bytes | str, file: str) -> Properties:
     r"""Return the keys and values of a file in its order; a key that stands there twice is there twice.
 
     A line ends a value unless a ``\`` is before its end; ``#`` and ``!`` begin a comment; a key ends at ``=``, ``:`` or
@@ -35,11 +44,12 @@ def parse_properties(content: bytes | str, file: str) -> list[Property]:
             MOST keys.
     """
     text = content if isinstance(content, str) else content.decode("latin-1")
-    found: list[Property] = []
+    found = Properties()
     lines = enumerate(_LINE_END.split(text), 1)
     for number, line in lines:
         start = line.lstrip(_BLANK)
         if not start or start[0] in "#!":
+            found.breaks += [number] * (line.rstrip() in _BREAKS)
             continue
         place = Place(file, number, len(line) - len(start) + 1)
         parts = [_part(line, number, file)]

@@ -16,7 +16,7 @@ from redelivery.policies.brokers.formats import read_content, read_url
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rabbitmq.rules import RabbitRules
 
-OTHERS = [each for each in TARGETS if each != "json"]
+OTHERS = [each for each in TARGETS if each not in ("json", "spring_boot")]  # the latter refuses what it cannot hold
 EXPIRY: dict[str, object] = {
     "dead_letter_address": "DLQ",
     "expiry_address": "EXP",

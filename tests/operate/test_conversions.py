@@ -54,6 +54,7 @@ WILDFLY = """
     redelivery-multiplier="2.0" max-redelivery-delay="5000" max-delivery-attempts="5"/>
   <jms-queue name="D" entries="java:/D"/><jms-queue name="DLQ" entries="java:/DLQ"/>
 </server></subsystem></profile></server>"""
+VALUES = convert(read(ARTEMIS), "helm").text
 RESOURCE = convert(read(ARTEMIS), "kubernetes").text
 CLASSIC = """
 <destinationPolicy><policyMap>
@@ -94,6 +95,9 @@ SPRING = """
 URL = "tcp://a:1?jms.redeliveryPolicy.maximumRedeliveries=4&jms.redeliveryPolicy.initialRedeliveryDelay=2000"
 
 
+BOOT = f"spring:\n  activemq:\n    broker-url: {URL}\n"
+
+
 class Meant(NamedTuple):
     """``deliveries`` in all, the ``delays`` between them in seconds, and where the ``dead`` letter is."""
 
@@ -102,7 +106,7 @@ class Meant(NamedTuple):
     dead: str | None
 
 
-CLIENTS = ("uri", "spring")
+CLIENTS = ("uri", "spring", "spring_boot")
 LATER = (2.0, 4.0, 5.0, 5.0)
 SOURCES: dict[str, tuple[BrokerPolicies, Meant, Meant]] = {
     "artemis": (read(ARTEMIS), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
@@ -115,6 +119,8 @@ SOURCES: dict[str, tuple[BrokerPolicies, Meant, Meant]] = {
     "broker_j": (read(BROKER_J), Meant(5, (0.0,) * 4, "D"), Meant(3, (0.0,) * 2, "DLQ")),
     "rabbitmq": (read(RABBITMQ), Meant(5, (0.0,) * 4, "D"), Meant(7, (1.0,) * 6, "DLQ")),  # a client's own policy
     "uri": (read_url(URL), Meant(5, (2.0, 1.0, 1.0, 1.0), SHARED), Meant(5, (2.0, 1.0, 1.0, 1.0), SHARED)),
+    "helm": (read(VALUES), Meant(5, LATER, "D"), Meant(3, (1.0, 1.0), "DLQ")),
+    "spring_boot": (read(BOOT), Meant(5, (2.0, 1.0, 1.0, 1.0), SHARED), Meant(5, (2.0, 1.0, 1.0, 1.0), SHARED)),
     "spring": (read(SPRING), Meant(5, (2.0, 1.0, 1.0, 1.0), SHARED), Meant(7, (1.0,) * 6, SHARED)),
 }
 
@@ -131,10 +137,10 @@ def as_meant(to: str, source: str, destination: str) -> Meant:
             return Meant(meant.deliveries, at_once, _one_for_all(source, destination, meant))
         case "activemq":
             return meant._replace(delays=tuple(max(each, 1.0) for each in meant.delays))
-        case "artemis" | "artemis_properties" | "kubernetes" | "hornetq" | "wildfly":
+        case "artemis" | "artemis_properties" | "kubernetes" | "helm" | "hornetq" | "wildfly":
             first = meant.delays if source not in CLIENTS else (meant.delays[0],) * len(meant.delays)
             return Meant(meant.deliveries, first, _created(source, destination, meant, to))
-        case "spring":
+        case "spring" | "spring_boot":
             return meant._replace(dead="the broker's dead-letter queue")
         case "python":
             return meant._replace(dead=f"{destination}_DLQ") if source == "qpid" else meant
@@ -190,6 +196,10 @@ def copied_to(strategy: DeadLetterStrategy, destination: str) -> str | None:
     ("source", "to"), [(source, to) for source in SOURCES for to in TARGETS if to not in ("json", source)]
 )
 def test_a_conversion_says_the_same_numbers(source: str, to: str, destination: str) -> None:
+    if to == "spring_boot" and source not in ("uri", to):
+        with pytest.raises(redelivery.ConfigError, match="one redelivery policy for all destinations"):
+            convert(SOURCES[source][0], to)
+        return
     found = read_back(convert(SOURCES[source][0], to).text, to, destination)
     meant = as_meant(to, source, destination)
     assert found._replace(delays=tuple(round(each, 6) for each in found.delays)) == meant

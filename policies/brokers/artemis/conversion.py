@@ -152,7 +152,7 @@ def _expiry(pattern: Pattern, values: dict[str, Any], losses: Losses, prefix: st
 
 def say_unsaid(rules: ArtemisRules, to: str, losses: Losses) -> None:
     """Say what concerns the journal, default times to live, and messages without a queue."""
-    if to in ("artemis", "artemis_properties", "hornetq", "kubernetes", "wildfly"):  # `related` says it
+    if to in ("artemis", "artemis_properties", "hornetq", "kubernetes", "helm", "wildfly"):  # `related` says it
         return
     if rules.persist_delivery_count_before_delivery:
         losses.add("persist-delivery-count-before-delivery = true is lost")

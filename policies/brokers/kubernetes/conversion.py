@@ -16,6 +16,6 @@ def to_kubernetes(policies: BrokerPolicies, losses: Losses) -> ArtemisRules:
     """Make Artemis' rules, with the queues that the image makes in any case."""
     made = to_artemis(policies, losses)
     queues = {(each.address, each.routing, each.name): each for each in (*image.QUEUES, *made.queues)}
-    nothing = AddressEntry(image.ENTRIES[0].match, AddressSettings())  # without an entry the image's would count
+    nothing = AddressEntry(made.wildcards.any_words, AddressSettings())  # without an entry the image's would count
     entries = made.entries or (nothing,)
     return replace(made, entries=entries, queues=tuple(queues[key] for key in sorted(queues)))

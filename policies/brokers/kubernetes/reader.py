@@ -36,7 +36,7 @@ def read_kubernetes(root: Json, report: ReadingReport) -> ArtemisRules:
     found = find(root, report)
     rules = ArtemisRules(entries=image.ENTRIES, queues=image.QUEUES)
     if found.broker is not None:
-        rules = _of_broker(found.broker, found.secrets, report)
+        rules = of_broker(found.broker, found.secrets, report)
     elif not report.problems:
         report.skip("the broker of these addresses is not in this file: the image's settings count", root.place)
     made = (queue for each in found.addresses for queue in _queue(each, report))
@@ -44,7 +44,8 @@ def read_kubernetes(root: Json, report: ReadingReport) -> ArtemisRules:
     return replace(rules, queues=tuple(queues[key] for key in sorted(queues)))
 
 
-def _of_broker(broker: Resource, secrets: tuple[Resource, ...], report: ReadingReport) -> ArtemisRules:
+def of_broker(broker: Resource, secrets: tuple[Resource, ...], report: ReadingReport) -> ArtemisRules:
+    """Read the rules of one broker, with the secrets that may be mounted into it."""
     spec, restricted = broker.spec, broker.spec.get("restricted")
     if broker.version not in VERSIONS:
         what = unknown_option(broker.version, VERSIONS, of=f"the versions of {broker.group}")

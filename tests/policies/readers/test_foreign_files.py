@@ -23,6 +23,8 @@ FILES: Final = {
     "hornetq": '<configuration xmlns="urn:hornetq"><address-settings/></configuration>',
     "wildfly": WILDFLY,
     "kubernetes": "apiVersion: broker.amq.io/v1beta1\nkind: ActiveMQArtemis\n",
+    "helm": 'addressSettings: [{match: "#", maxDeliveryAttempts: 3}]',
+    "spring_boot": "spring:\n  activemq:\n    broker-url: tcp://h:1\n",
     "spring": '<beans><bean class="org.apache.activemq.ActiveMQConnectionFactory"/></beans>',
     "qpid": "<virtualhosts><default>x</default></virtualhosts>",
     "broker_j": json.dumps({"modelVersion": "9.0", "queues": []}),

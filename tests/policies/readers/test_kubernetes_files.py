@@ -228,6 +228,14 @@ def test_several_lines_in_one_property_have_its_place() -> None:
     assert "max-delivery-attempts = 2, from address-setting '#' (cr.yaml:6:5)" in str(found.explain("x"))
 
 
+def test_an_empty_file_with_other_wildcards_is_written_so_that_it_is_read() -> None:
+    source = read(
+        '<core xmlns="urn:activemq:core"><wildcard-addresses><delimiter>/</delimiter></wildcard-addresses></core>'
+    )
+    again = read(convert(source, "kubernetes").text, "cr.yaml")
+    assert again.explain("orders").summary == source.explain("orders").summary
+
+
 def test_what_artemis_alone_has_is_written_as_properties() -> None:
     source = read(
         address_settings(

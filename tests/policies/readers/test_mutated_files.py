@@ -18,9 +18,12 @@ from tests.policies.readers.documents import ARTEMIS, CLASSIC, policy_entries
 from tests.policies.readers.test_activemq_file import DEFAULT, INDIVIDUAL, REDELIVERY
 from tests.policies.readers.test_artemis_file import SETTINGS
 from tests.policies.readers.test_artemis_properties import PROPERTIES_JSON, SMALL
+from tests.policies.readers.test_helm_values import VALUES
 from tests.policies.readers.test_json_files import BROKER, HOST, POLICY, QUORUM
 from tests.policies.readers.test_kubernetes_files import RESOURCES
 from tests.policies.readers.test_qpid_files import CONFIG, HOSTS
+from tests.policies.readers.test_spring_boot_files import PROPERTIES as SPRING_PROPERTIES
+from tests.policies.readers.test_spring_boot_files import YAML
 from tests.policies.readers.test_spring_files import BEANS
 from tests.policies.readers.test_wildfly_file import JBOSS, WHOLE
 
@@ -48,6 +51,9 @@ FILES = {
     "activemq": CLASSIC.format(policy_entries(INDIVIDUAL) + PLUGINS),
     "kubernetes": RESOURCES,
     "spring": BEANS,
+    "helm": VALUES,
+    "spring_boot": YAML,
+    "spring_boot properties": SPRING_PROPERTIES,
     "qpid": CONFIG.replace("<virtualhosts>${conf}/virtualhosts.xml</virtualhosts>", HOSTS),
     "broker_j": json.dumps(BROKER),
     "broker_j host": json.dumps(HOST),

@@ -121,19 +121,16 @@ ARTEMIS_PROPERTIES = ARTEMIS.map(
         queues=tuple({(each.address, each.name): each for each in rules.queues}.values()),
     )
 )
+
+
 # The image makes its queues in any case, and without a setting its own count.
-KUBERNETES = ARTEMIS.map(
-    lambda rules: replace(
-        rules,
-        entries=rules.counting or image.ENTRIES,
-        queues=tuple(
-            sorted(
-                {(each.address, each.name): each for each in (*rules.queues, *image.QUEUES)}.values(),
-                key=lambda each: (each.address, each.routing, each.name),
-            )
-        ),
-    )
-)
+def _of_image(rules: ArtemisRules) -> ArtemisRules:
+    queues = {(each.address, each.name): each for each in (*rules.queues, *image.QUEUES)}.values()
+    order = sorted(queues, key=lambda each: (each.address, each.routing, each.name))
+    return replace(rules, entries=rules.counting or image.ENTRIES, queues=tuple(order))
+
+
+KUBERNETES = ARTEMIS.map(_of_image)
 HORNETQ = st.builds(
     ArtemisRules,
     dialect=st.just("hornetq"),
@@ -318,6 +315,22 @@ SPRING = st.builds(replace, CLIENT, entries=_unique(st.builds(ClientEntry, _KEYS
     ClientRules(returning=True)
 )
 
+SPRING_BOOT = CLIENT | st.just(ClientRules(returning=True))
+_IN_CHART = {
+    name: PLAIN if name.endswith(("address", "prefix", "suffix")) else each for name, each in _SETTINGS.items()
+}
+HELM = st.builds(
+    ArtemisRules,
+    entries=_entries(_IN_CHART),
+    queues=st.lists(
+        st.builds(BoundQueue, PLAIN, PLAIN, st.sampled_from(["anycast", "multicast"])),
+        max_size=4,
+        unique_by=lambda each: each.address,
+    ).map(lambda queues: tuple(sorted(queues, key=lambda each: each.address))),
+    persist_delivery_count_before_delivery=FLAGS,
+    max_redelivery_records=maybe(st.integers(-1, 10)),
+)
+
 RULES: dict[str, st.SearchStrategy[Any]] = {
     "artemis": ARTEMIS,
     "artemis_properties": ARTEMIS_PROPERTIES,
@@ -329,5 +342,7 @@ RULES: dict[str, st.SearchStrategy[Any]] = {
     "broker_j": BROKER_J,
     "rabbitmq": RABBITMQ,
     "uri": CLIENT,
+    "spring_boot": SPRING_BOOT,
+    "helm": HELM,
     "spring": SPRING,
 }
