@@ -317,3 +317,8 @@ def test_a_topic_s_explanation_says_what_the_broker_drops() -> None:
         True,
         False,
     ]
+    strategy = (
+        '<individualDeadLetterStrategy topicPrefix="D." topicSuffix=".x" destinationPerDurableSubscriber="true"/>'
+    )
+    entry = f'<policyEntry topic=">"><deadLetterStrategy>{strategy}</deadLetterStrategy></policyEntry>'
+    assert any("D.n.<clientId>:<name>.x," in note for note in classic(policy_entries(entry)).explain("topic://n").notes)
