@@ -20,7 +20,7 @@ from redelivery.policies.files.report import ReadingReport
 from redelivery.policies.files.xml import Element
 from redelivery.policies.kinds import FLAG
 
-_ROOTS: Final = ("server", "domain", "profile", "config", "subsystem", DEPLOYMENT)
+_ROOTS: Final = ("server", "domain", "profile", "subsystem", DEPLOYMENT)
 _PERSISTS: Final = "persist-delivery-count-before-delivery"
 _HORNETQ: Final = "hornetq-server"
 _READ: Final = (

@@ -252,6 +252,12 @@ def test_explain_says_that_no_queue_stands_behind_an_address_of_dead_letters() -
     ]
 
 
+def test_a_template_of_wildfly_s_own_build_is_refused_as_its_settings_are_elsewhere() -> None:
+    template = '<subsystem xmlns="urn:jboss:domain:messaging-activemq:4.0"><server name="default"/></subsystem>'
+    with pytest.raises(redelivery.ConfigError, match="the root element 'config' is of none"):
+        read(f"<config>{template}<supplement/></config>")
+
+
 def test_a_part_of_a_file_is_enough() -> None:
     assert read(subsystem(ALL)).explain("x").dead_letter == "jms.queue.DLQ"
 
