@@ -14,6 +14,7 @@ from redelivery.transports.delivery import ReturnLimit
 from redelivery.transports.dialects.amqp import ReturnLimits, Spellings
 from redelivery.transports.flows import Flow
 
+QUALIFIED: Final = "::"  # between an address and a queue of it
 _POLICY: Final = "a policy may say otherwise, which connect(…, management=…) would ask for"
 _USUAL: Final = f"the limit is the usual one, and {_POLICY}"
 log = logging.getLogger(__name__)
@@ -101,6 +102,25 @@ def found(finder: Finder | None, destination: Destination | None) -> Flow[None]:
     """Done when it is found, where it must be. Raises as `Finder.find`."""
     if finder is not None and destination is not None and finder.must_find(destination):
         yield from finder.find(destination)
+
+
+def origin_notes(sent_to: str, source: str, message_id: str | None, *, queue: bool) -> dict[str, str]:
+    """Return what Artemis and HornetQ write on a dead letter of their own, without the prefix of their names.
+
+    Their console moves a letter to the queue that is named so, if that is there.
+
+    Args:
+        sent_to: the address that the message was sent to.
+        source: what it was consumed from: a queue, or one with its address.
+        message_id: the broker's.
+        queue: that is a queue; of a topic's subscription nobody but the broker names the queue.
+    """
+    notes = {"ADDRESS": sent_to.partition(QUALIFIED)[0]}
+    if queue:
+        notes["QUEUE"] = source.rpartition(QUALIFIED)[2]
+    if message_id:
+        notes["MESSAGE_ID"] = message_id
+    return notes
 
 
 def return_limit(

@@ -187,6 +187,9 @@ STOMP: Final[Facts] = {
         "consume_topic": _family(
             (("subscription-type", "ANYCAST"),), "test_a_name_is_a_queue_and_a_topic_which_are_two", "artemis"
         ),
+        "addresses": Fact(
+            None, "promises/real/test_addresses.py::test_a_send_over_stomp_reaches_the_queues_of_the_address", ""
+        ),
         "reply_to_is_uri": _family(False, "test_a_body_comes_back_as_it_was_sent", "artemis"),
         "kind_header": Fact(
             None, "transports/test_stomp_dialect_facts.py::test_the_kind_that_a_client_over_amqp_has_named", "artemis"

@@ -37,6 +37,7 @@ _NAMES = "transports/test_rabbitmq_names_live.py::test_"
 _LIMITS = "transports/test_rabbitmq_limits_live.py::test_"
 _QUEUES_AS_THEY_ARE = f"{_QUEUES}a_queue_of_any_kind_is_sent_to_and_consumed_to_the_dead_letter"
 _DECLARED = "conformance/test_declaring.py::test_kind_and_arguments_are_the_brokers_own_words"
+_ADDRESS = "promises/real/test_addresses.py::test_"
 _DEPTH = "spark/test_amqp_depth_live.py::test_on_"
 
 AMQP: Rows = {
@@ -52,6 +53,10 @@ AMQP: Rows = {
     ("artemis", "drain_overlaps"): "conformance/test_browser.py::test_a_queue_of_many_windows_is_shown_whole",
     ("artemis", "end_waits_for_senders"): (
         "transports/test_amqp_detach.py::test_sending_links_are_detached_before_the_end_where_it_would_wait_for_them"
+    ),
+    ("artemis", "expires_released"): f"{_ADDRESS}what_expires_goes_to_the_queue_of_the_expiry_address",
+    ("artemis", "origin_prefix"): (
+        f"{_ADDRESS}copies_go_to_the_queue_of_the_address_and_the_console_brings_them_home"
     ),
     ("artemis", "delay_annotation"): _DELAYED,
     ("artemis", "depth"): f"{_DEPTH}artemis_it_falls_with_what_tasks_receive",

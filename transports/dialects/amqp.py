@@ -129,6 +129,7 @@ class AmqpDialect:
         durable_nodes: a queue that a link makes outlives the broker only where its terminus says so.
         topic_waits_for_credit: what is published to a topic before its consumer has given credit is not for it.
         rejected_is_poison: the outcome `rejected` surely dead-letters (elsewhere it only counts, or deletes).
+        expires_released: what has expired and is released goes where the broker puts what expires.
         bare_rejection: what it means that a message is rejected without a reason: there is no room; empty: nothing.
         released_is_unrouted: a send is answered with `released` where no queue takes it.
         modified: the outcome `modified` is understood; otherwise `released` stands for it.
@@ -153,6 +154,7 @@ class AmqpDialect:
         counted_prefetch: the credit of such a queue's consumer where the application asks for none: whatever goes back
             counts, also what was prefetched only; 0: as of any.
         exclusive_option: stands behind the address of a consumer that keeps a queue to itself; empty: there is none.
+        origin_prefix: of the annotations that say where a dead letter of the broker's own came from; None: it has none.
         delay_annotation: of a message, when it may be delivered; None: not supported.
         delay_is_time: that annotation is a point of time in epoch milliseconds, not a delay.
         depth: how the depth of a queue is asked for; None: the broker does not know, or not surely.
@@ -182,6 +184,7 @@ class AmqpDialect:
     durable_nodes: bool = False
     topic_waits_for_credit: bool = False
     rejected_is_poison: bool = False
+    expires_released: bool = False
     bare_rejection: str = ""
     released_is_unrouted: bool = False
     modified: bool = True
@@ -202,6 +205,7 @@ class AmqpDialect:
     stream: str = ""
     counted_prefetch: int = 0
     exclusive_option: str = ""
+    origin_prefix: str | None = None
     delay_annotation: str | None = None
     delay_is_time: bool = False
     depth: DepthQuestion | None = None

@@ -7,7 +7,14 @@ from typing import Final
 
 from redelivery.model.capabilities import Capabilities
 from redelivery.transports.dialects.amqp import AmqpDialect, DepthQuestion, OperationsNode
-from redelivery.transports.dialects.dialect import ALL_KINDS, JMS_HEADERS, STOMP_HEADERS, Dialect, StompDialect
+from redelivery.transports.dialects.dialect import (
+    ALL_KINDS,
+    JMS_HEADERS,
+    STOMP_HEADERS,
+    AddressQuestion,
+    Dialect,
+    StompDialect,
+)
 
 # What it writes of where a dead letter comes from: in HornetQ's way too, and over AMQP in annotations (its
 # toAnnotationName); None: not there.
@@ -45,6 +52,15 @@ STOMP: Final = StompDialect(
     send_to_topic=(("destination-type", "MULTICAST"),),
     consume_queue=(("subscription-type", "ANYCAST"),),
     consume_topic=(("subscription-type", "MULTICAST"),),
+    addresses=AddressQuestion(
+        node=_MANAGEMENT,
+        answers="redelivery.answers",
+        reply_to="topic://redelivery.answers",
+        consume=(("subscription-type", "MULTICAST"),),
+        headers=(("_AMQ_ResourceName", "broker"),),
+        operation="_AMQ_OperationName",
+        succeeded="_AMQ_OperationSucceeded",
+    ),
     reply_to_is_uri=True,
     no_temporaries="it would be an ordinary queue, which every connection can consume and which stays; use amqp://",
     owned_headers=STOMP_HEADERS
@@ -106,8 +122,10 @@ AMQP: Final = AmqpDialect(
     ),
     any_words="#",
     rejected_is_poison=True,
+    expires_released=True,
     drain_overlaps=True,
     end_waits_for_senders=True,  # up to 2 s, for every second session of a connection
+    origin_prefix="x-opt-ORIG-",
     delay_annotation="x-opt-delivery-delay",
     depth=DepthQuestion(  # needs the permissions `send` and `manage` there
         address=_MANAGEMENT,

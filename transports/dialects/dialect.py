@@ -57,6 +57,27 @@ class StompTemporaries:
 
 
 @dataclass(frozen=True, slots=True)
+class AddressQuestion:
+    """The way to ask a broker over STOMP which queues its addresses have: messages to its management.
+
+    Attributes:
+        node: where they go.
+        answers: the address where the answers come; ``reply_to``: how a question says it.
+        consume: headers of the SUBSCRIBE there.
+        headers: of each question; ``operation``: the header that says what is asked.
+        succeeded: the header of an answer, which is ``true`` where there is one.
+    """
+
+    node: str
+    answers: str
+    reply_to: str
+    consume: Headers
+    headers: Headers
+    operation: str
+    succeeded: str
+
+
+@dataclass(frozen=True, slots=True)
 class StompDialect:
     """STOMP as one broker means it; the defaults are the safest meaning.
 
@@ -74,6 +95,8 @@ class StompDialect:
         any_words: the wildcard for any further words.
         send_to_queue, send_to_topic: headers of SEND by which the broker knows which it is.
         consume_queue, consume_topic: the same of SUBSCRIBE.
+        addresses: how to ask which queues an address has, where ``send_to_queue`` makes one of its name beside those
+            that it has; None: a name is a queue.
         reply_to_is_uri: ``reply-to`` is written ``queue://name``, since the name alone does not say what it is.
         virtual_host: the one to name in CONNECT where the URL says nothing; None: the host of the URL.
         virtual_host_refused: what an ERROR says that answers CONNECT and means that there is no such virtual host.
@@ -181,6 +204,7 @@ class StompDialect:
     send_to_topic: Headers = ()
     consume_queue: Headers = ()
     consume_topic: Headers = ()
+    addresses: AddressQuestion | None = None
     reply_to_is_uri: bool = False
     virtual_host: str | None = None
     virtual_host_refused: str | None = None

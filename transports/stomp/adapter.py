@@ -42,6 +42,7 @@ from redelivery.transports.seam import (
     TransportOptions,
     Waiter,
 )
+from redelivery.transports.stomp.addresses import AddressFinder
 from redelivery.transports.stomp.beside import Login, closes_at_maps
 from redelivery.transports.stomp.channel.channel import StompChannel
 from redelivery.transports.stomp.channel.context import StompChannelContext
@@ -97,7 +98,7 @@ class StompTransport(Transport):
         self._wires = Wires(self._dial_further, events)
         self._first: StompWire | None = None
         self._dialect: StompDialect | None = None
-        self._finder: QueueFinder | None = None
+        self._finder: QueueFinder | AddressFinder | None = None
         self._meaning = Meaning()
         self._released = ReleasedIds()
         self._makers: dict[StompWire, TemporaryMaker] = {}  # of each wire that has temporary destinations
@@ -125,6 +126,8 @@ class StompTransport(Transport):
         self._first = self._start(stream, engine, frames)
         if stomp.other_queue_refusal:
             self._finder = QueueFinder(self._log_in_beside, stomp, self.options.request_timeout, self._meaning)
+        elif stomp.addresses is not None:
+            self._finder = AddressFinder(self._log_in_beside, stomp, self.options.request_timeout)
         reserved = self.options.client_id is not None and bool(stomp.capabilities.subscriptions)
         self._wires.begin(self._first, stomp.sessions_per_wire, reserved=reserved)
 
@@ -210,7 +213,13 @@ class StompTransport(Transport):
             events=events,
             control=protocol.control(),
             encoder=SendEncoder(
-                protocol.version, dialect, self._token, finder.others if finder else (), self._max_frame, self._meaning
+                protocol.version,
+                dialect,
+                self._token,
+                finder.others if finder else (),
+                self._max_frame,
+                self._meaning,
+                finder.routes if isinstance(finder, AddressFinder) else {},
             ),
             token=self._token,
             client_id=self.options.client_id,

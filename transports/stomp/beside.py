@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from redelivery.model.errors import ConnectionLostError, JMSError
@@ -25,16 +26,37 @@ def ask(login: Login, question: bytes, receipt: str, deadline: float) -> Flow[Fr
         TimeoutError: it does not answer.
     """
     stream, engine, frames = login
-    data = memoryview(question)
-    while data:
-        data = data[stream.send(data) :]
-        if data:
-            yield from until_writable(stream, deadline)
+    yield from _send(stream, question, deadline)
     while True:
         for each in frames:
             frame = Frame(*each)
             if frame.command == "ERROR" or (frame.command == "RECEIPT" and frame.headers.get("receipt-id") == receipt):
                 return frame
+        frames = engine.receive((yield from read(stream, deadline)))
+
+
+def _send(stream: Stream, frames: bytes, deadline: float) -> Flow[None]:
+    data = memoryview(frames)
+    while data:
+        data = data[stream.send(data) :]
+        if data:
+            yield from until_writable(stream, deadline)
+
+
+def answers(login: Login, question: bytes, is_all: Callable[[list[Frame]], bool], deadline: float) -> Flow[list[Frame]]:
+    """Send frames, and return those that come until they are all, before ``deadline`` (monotonic seconds).
+
+    Raises:
+        ConnectionLostError: the broker ends the connection.
+        TimeoutError: it does not send them.
+    """
+    stream, engine, frames = login
+    yield from _send(stream, question, deadline)
+    found: list[Frame] = []
+    while True:
+        found += [Frame(*each) for each in frames]
+        if is_all(found):
+            return found
         frames = engine.receive((yield from read(stream, deadline)))
 
 

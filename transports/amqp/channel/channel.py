@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import cast
 
-from redelivery.model.destinations import Destination, Topic
-from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError, UnsupportedError
+from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.model.errors import (
+    ConnectionLostError,
+    JMSError,
+    MessageFormatError,
+    RequestTimeoutError,
+    UnsupportedError,
+)
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.amqp.channel.acknowledging import accept_all
@@ -18,7 +24,10 @@ from redelivery.transports.amqp.channel.detaching import detach, drain, echo
 from redelivery.transports.amqp.channel.sending import Sending
 from redelivery.transports.amqp.channel.transactions import Transactions
 from redelivery.transports.amqp.channel.unsubscribing import free_name
+from redelivery.transports.amqp.codec.names import to_address
+from redelivery.transports.amqp.links.dispositions import RELEASED
 from redelivery.transports.amqp.links.receivers import AmqpDelivery, Receiver
+from redelivery.transports.finding import origin_notes
 from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending
 
 
@@ -134,18 +143,24 @@ class AmqpChannel(Channel):
         cause: str,
         copy: Message | None,
         *,
-        expired: bool = False,  # noqa: ARG002  # `rejected` has no word for it
+        expired: bool = False,
     ) -> Flow[None]:
-        """`rejected`, outside any transaction; or the copy and `accepted`, as one where there are transactions."""
+        """`rejected`, outside any transaction; or the copy and `accepted`, as one where there are transactions.
+
+        What has expired is `released` where the broker then sees that itself, and may have another place for it.
+        """
         ours = cast(AmqpDelivery, delivery)
         if copy is None:
             if not self._dialect.rejected_is_poison:
                 raise UnsupportedError("on this broker `rejected` only counts: a dead letter must be a copy")
             with self._context.writing():
-                ours.receiver.reject(ours, cause)
+                if expired and self._dialect.expires_released:
+                    ours.receiver.settle(ours, RELEASED)
+                else:
+                    ours.receiver.reject(ours, cause)
                 ours.receiver.make_room(ours)
             return
-        parts = self._sending.encode(copy)
+        parts = self._sending.encode(copy, self._origin(ours))
         with self._context.writing():
             sender = self._sending.sender(cast(Destination, copy.destination))
         if self._dialect.capabilities.transactions:
@@ -160,6 +175,21 @@ class AmqpChannel(Channel):
             self.withdraw(asked)  # or the next attempt would make a second one
             raise asked.error or error from None
         self.accept((ours,), batched=False)
+
+    def _origin(self, delivery: AmqpDelivery) -> Mapping[str, str]:
+        """The annotations by which the broker's console brings a dead letter home, as the broker's own have them."""
+        prefix, source = self._dialect.origin_prefix, delivery.link.destination
+        if prefix is None:
+            return {}
+        message_id = None
+        with suppress(MessageFormatError):
+            message_id = delivery.header("message_id")
+        sent_to, known = (
+            to_address(delivery.sent_to(), self._dialect),
+            message_id if isinstance(message_id, str) else None,
+        )
+        notes = origin_notes(sent_to, source.name, known, queue=isinstance(source, Queue))
+        return {f"{prefix}{name.replace('_', '-')}": value for name, value in notes.items()}
 
     def check(self, message: Message) -> None:
         """See `Channel`."""

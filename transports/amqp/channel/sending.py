@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from itertools import count
 from typing import Final, cast
@@ -145,8 +145,8 @@ class Sending:
                 sender.close(None)
                 self._context.let_go(sender.session)
 
-    def encode(self, message: Message) -> Parts:
-        """The message, which gets its id."""
+    def encode(self, message: Message, notes: Mapping[str, str] | None = None) -> Parts:
+        """The message, which gets its id. ``notes``: message annotations of its own."""
         message_id = f"{_identifiers}:{next(_numbers)}"
         message.fields["message_id"] = message_id
         destination = cast(Destination, message.destination)
@@ -155,7 +155,7 @@ class Sending:
             check_one(destination, self._dialect.capabilities)
             address = to_address(self._context.meaning.of(destination), self._dialect)
             self._last = (destination, address)
-        return encode(message, message_id, address, self._dialect)
+        return encode(message, message_id, address, self._dialect, notes)
 
     def answers(self) -> Flow[None]:
         """All that was sent is answered, also what nobody waited for: the end of its session leaves it unanswered."""

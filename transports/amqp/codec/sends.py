@@ -46,7 +46,9 @@ _PLAIN: Final = frozenset(
 )
 
 
-def encode(message: Message, message_id: str, address: str, dialect: AmqpDialect) -> tuple[bytes, ...]:
+def encode(
+    message: Message, message_id: str, address: str, dialect: AmqpDialect, notes: Mapping[str, str] | None = None
+) -> tuple[bytes, ...]:
     """The message: one part, or two where the body is large, to be sent one behind the other.
 
     Args:
@@ -54,6 +56,7 @@ def encode(message: Message, message_id: str, address: str, dialect: AmqpDialect
         message_id: its JMSMessageID, a str that begins with "ID:".
         address: of the node that it is sent to, for the field ``to``.
         dialect: what the broker can do.
+        notes: message annotations beside those of the mapping.
 
     Raises:
         MessageFormatError: AMQP cannot carry the body, a property or a header, which the text names.
@@ -75,6 +78,7 @@ def encode(message: Message, message_id: str, address: str, dialect: AmqpDialect
     created = write_timestamp(sent if isinstance(sent, int) else to_epoch_ms(sent)) if sent else _NULL
     if (
         carried is None
+        and not notes
         and _PLAIN.issuperset(fields)
         and not fields.get("expiration")
         and not fields.get("delivery_time")
@@ -83,7 +87,7 @@ def encode(message: Message, message_id: str, address: str, dialect: AmqpDialect
         parts = [start, write_fields(write_id("message_id", message_id) + between + created, _CREATED)]
     else:
         types = (_content_type(kind), _NULL) if carried is None else carried.content()
-        parts = _full(message, kind, destination, persistent, priority, dialect)
+        parts = _full(message, kind, destination, persistent, priority, dialect, notes or {})
         to = _key(address, "destination")
         parts += _properties(message, write_id("message_id", message_id), to, types, created, dialect)
     parts.append(body_head)
@@ -145,23 +149,29 @@ def _byte(number: int) -> bytes:
 
 
 def _full(
-    message: Message, kind: int | None, destination: Destination, persistent: bool, priority: int, dialect: AmqpDialect
+    message: Message,
+    kind: int | None,
+    destination: Destination,
+    persistent: bool,
+    priority: int,
+    dialect: AmqpDialect,
+    notes: Mapping[str, str],
 ) -> list[bytes]:
     """Header and annotations of any message."""
     fields = message.fields
     expires, due = _milliseconds(fields, "expiration"), _milliseconds(fields, "delivery_time")
     reply_to = fields.get("reply_to")
-    if not expires and not due and reply_to is None:
+    if not expires and not due and reply_to is None and not notes:
         return [_start(persistent, priority, kind, destination)]
     now = epoch_ms()
-    delay: list[bytes] = []
+    more = [part for name, value in notes.items() for part in (write_symbol(name), write(value, name))]
     if due > now:
         if dialect.delay_annotation is None:
             raise UnsupportedError("this broker has no delayed delivery over AMQP")
-        delay = [write_symbol(dialect.delay_annotation), write_long(due if dialect.delay_is_time else due - now)]
+        more += [write_symbol(dialect.delay_annotation), write_long(due if dialect.delay_is_time else due - now)]
     # At least 1: a ttl of 0 is none to some brokers, and this message has expired.
     ttl = max(1, expires - now) if expires else 0
-    return [_header(persistent, priority, ttl), _annotations(kind, destination, reply_to, delay)]
+    return [_header(persistent, priority, ttl), _annotations(kind, destination, reply_to, more)]
 
 
 def _milliseconds(fields: Mapping[str, Any], name: str) -> int:

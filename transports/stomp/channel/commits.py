@@ -18,13 +18,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 
-from redelivery.model.destinations import Topic
+from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, TransactionRolledBackError
 from redelivery.model.messages import Message
-from redelivery.transports.finding import found
+from redelivery.transports.finding import found, origin_notes
 from redelivery.transports.seam import NO_ANSWER, Flow, Pending
 from redelivery.transports.stomp.channel.context import StompChannelContext
 from redelivery.transports.stomp.channel.transactions import Parking, UnitOfWork
+from redelivery.transports.stomp.codec.frames import escape
+from redelivery.transports.stomp.codec.names import to_wire
 from redelivery.transports.stomp.connection.subscriptions import PLAIN, StompDelivery, acks
 
 
@@ -128,6 +130,7 @@ def dead_letter(
     """
     yield from found(context.finder, copy.destination)
     head, body = context.encoder.encode(copy)
+    head += _origin(context, delivery)
     pending, receipt = context.ask()
     if not context.dialect.ack_in_transaction or (context.dialect.commit_ends_parking and not alone):
         head += _duplicate_id(delivery)
@@ -148,6 +151,17 @@ def dead_letter(
     pending, receipt = context.ask()
     written = before + work.enlist((delivery,)) + work.commit(receipt) + after
     yield from _end(context, work, work.close(), written, pending, receipt)
+
+
+def _origin(context: StompChannelContext, delivery: StompDelivery) -> bytes:
+    """The headers by which the broker's console brings a dead letter home, as the broker's own have them."""
+    dialect, version = context.dialect, context.version
+    if dialect.origin_prefix is None:
+        return b""
+    sent_to, source = to_wire(delivery.sent_to(), dialect), context.name(delivery.link.destination)
+    notes = origin_notes(sent_to, source, delivery.broker_id(), queue=isinstance(delivery.link.destination, Queue))
+    lines = [f"{dialect.origin_prefix}{name}:{escape(value, version)}\n" for name, value in notes.items()]
+    return "".join(lines).encode()
 
 
 def _duplicate_id(delivery: StompDelivery) -> bytes:

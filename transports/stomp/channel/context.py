@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from redelivery.model.destinations import Destination
-from redelivery.model.errors import JMSError
+from redelivery.model.destinations import Destination, Queue
+from redelivery.model.errors import InvalidDestinationError, JMSError
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.finding import Meaning
 from redelivery.transports.seam import Flow, Pending, SessionEvents
+from redelivery.transports.stomp.addresses import AddressFinder
 from redelivery.transports.stomp.channel.transactions import UnitOfWork
 from redelivery.transports.stomp.codec.control import ControlFrames
 from redelivery.transports.stomp.codec.names import to_wire
@@ -47,13 +48,19 @@ class StompChannelContext:
     encoder: SendEncoder
     token: str
     client_id: str | None
-    finder: QueueFinder | None
+    finder: QueueFinder | AddressFinder | None
     released: ReleasedIds
     closes_at_maps: Callable[[], Flow[bool]]  # see `redelivery.transports.stomp.beside`
     meaning: Meaning = field(default_factory=Meaning)
 
     def name(self, destination: Destination) -> str:
-        """A destination as a header has it. Raises UnsupportedError."""
+        """A destination as a SUBSCRIBE has it. Raises UnsupportedError; InvalidDestinationError: it is no queue."""
+        routes = self.finder.routes if isinstance(self.finder, AddressFinder) else {}
+        route = routes.get(destination.name) if isinstance(destination, Queue) else None
+        if route is not None:
+            if route.source is None:
+                raise InvalidDestinationError(route.refusal)
+            return route.source
         return to_wire(self.meaning.of(destination), self.dialect, () if self.finder is None else self.finder.others)
 
     def ask(self) -> tuple[Pending, bytes]:

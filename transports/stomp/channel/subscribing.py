@@ -130,7 +130,7 @@ def prepare(context: StompChannelContext, link: Link, *, deferred: bool) -> Flow
     try:
         yield from found(context.finder, queue)
     except SecurityError:
-        if not isinstance(queue, Queue) or queue.declare:
+        if not isinstance(queue, Queue) or queue.declare or dialect.addresses is not None:
             raise
         # it may not be looked for by who may not make it; the SUBSCRIBE says whether it is there
     refusal = "" if context.finder is None else context.finder.others.get(link.destination.name, "")

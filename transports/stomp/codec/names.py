@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
@@ -15,10 +16,24 @@ from redelivery.model.destinations import (
     read_destination,
 )
 from redelivery.model.errors import InvalidDestinationError, UnsupportedError
-from redelivery.transports.dialects.dialect import StompDialect, StompTemporaries
+from redelivery.transports.dialects.dialect import Headers, StompDialect, StompTemporaries
 from redelivery.transports.finding import exchange_of, refuse_to_leave
 
 _ANY_WORDS: Final = frozenset(("#", ">"))
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The way to a queue whose name alone would be wrong.
+
+    ``to``, ``headers``: the destination of a SEND, and what says which kind of queues it means. ``source``: the
+    destination of a SUBSCRIBE; None: no queue is meant alone, and ``refusal`` says why.
+    """
+
+    to: str
+    headers: Headers = ()
+    source: str | None = None
+    refusal: str = ""
 
 
 def to_wire(destination: Destination, dialect: StompDialect, others: Collection[str] = ()) -> str:
@@ -42,7 +57,7 @@ def to_wire(destination: Destination, dialect: StompDialect, others: Collection[
     elif dialect.percent_encoded:
         name = name.replace("/", "%2F")  # all that it decodes; what it writes itself is encoded as a whole
     if isinstance(destination, Queue):
-        if not destination.declare and dialect.makes_queues:
+        if not destination.declare and dialect.makes_queues and dialect.addresses is None:
             raise refuse_to_leave(destination)
         there = destination.name in others or not destination.declare
         return ((dialect.existing_queue_prefix if there else "") or dialect.queue_prefix) + name

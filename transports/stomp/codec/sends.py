@@ -26,7 +26,7 @@ from redelivery.transports.finding import Meaning
 from redelivery.transports.stomp.codec.frames import encode_head, encode_text, escape
 from redelivery.transports.stomp.codec.maps import START, write_map
 from redelivery.transports.stomp.codec.messages import KIND, MODE, OURS, SENDER
-from redelivery.transports.stomp.codec.names import is_origin, is_owned, reply_to_wire, to_wire
+from redelivery.transports.stomp.codec.names import Route, is_origin, is_owned, reply_to_wire, to_wire
 from redelivery.transports.stomp.codec.raw import StompBody
 from redelivery.transports.wire.clock import epoch_ms
 
@@ -52,7 +52,8 @@ class SendEncoder:
     """Makes SEND frames for one version and dialect; heads are kept by destination.
 
     ``token`` names the connection; ``others``: see `to_wire`; ``max_frame``: see `StompDialect`, which the user may
-    know better; ``meaning``: of its destinations. ``has_maps``: one has had a map for a body.
+    know better; ``meaning``: of its destinations; ``routes``: of queues whose name alone would be wrong, by name.
+    ``has_maps``: one has had a map for a body.
     """
 
     def __init__(
@@ -63,17 +64,19 @@ class SendEncoder:
         others: Collection[str] = frozenset(),
         max_frame: int = 0,
         meaning: Meaning | None = None,
+        routes: Mapping[str, Route] | None = None,
     ) -> None:
         self.has_maps = False
         self._meaning = meaning or Meaning(dialect.spellings)
         self._others = others
+        self._routes: Mapping[str, Route] = {} if routes is None else routes
         self._max_frame = max_frame or dialect.max_frame
         self._most = self._max_frame - _MORE_BYTES if self._max_frame else maxsize
         self._version = version
         self._dialect = dialect
         self._token = token
         self._start = lru_cache(maxsize=256)(self._make_start)
-        self._newest: tuple[object, object, object, int, bytes] = (None, None, None, 0, b"")  # found without a hash
+        self._newest: tuple[object, object, object, object, bytes] = (None, None, None, 0, b"")  # found without a hash
         self._names: dict[str, str] = {}  # of properties, checked and as they begin a header; empty: not sent
         self._id_start = f"ID:{uuid4().hex}-"
         self._numbers = count(1)
@@ -96,7 +99,8 @@ class SendEncoder:
             raise InvalidDestinationError("a message without a destination cannot be sent")
         persistent, priority = fields.get("persistent", True), fields.get("priority", 4)
         to, kept, urgency, known, head = self._newest
-        others = len(self._others)  # it may grow between the check of a message and its sending
+        # either may change between the check of a message and its sending
+        others = self._routes.get(destination.name) if self._routes else len(self._others)
         if to is not destination or kept is not persistent or urgency != priority or known != others:
             head = self._start(destination, persistent, priority, others)
             self._newest = destination, persistent, priority, others, head
@@ -140,15 +144,18 @@ class SendEncoder:
         destination: Destination,
         persistent: bool,
         priority: int,
-        others: int,  # noqa: ARG002  # a head is for those that were known when it was made
+        others: Route | int | None,  # a head is for those that were known when it was made
     ) -> bytes:
         destination = self._meaning.of(destination)
         if destination.is_pattern:
             raise InvalidDestinationError(f"{destination} is a pattern: it can be consumed, not sent to")
         dialect = self._dialect
         check_one(destination, dialect.capabilities)
-        headers = {"destination": to_wire(destination, dialect, self._others)}
-        headers.update(dialect.send_to_queue if isinstance(destination, Queue) else dialect.send_to_topic)
+        if isinstance(others, Route) and isinstance(destination, Queue):
+            headers = {"destination": others.to, **dict(others.headers)}
+        else:
+            headers = {"destination": to_wire(destination, dialect, self._others)}
+            headers.update(dialect.send_to_queue if isinstance(destination, Queue) else dialect.send_to_topic)
         if priority != 4:
             headers["priority"] = str(priority)
         if persistent:
