@@ -19,7 +19,6 @@ from redelivery.client.observing.log_lines import (
     not_dead_lettered,
     shown_destination,
 )
-from redelivery.model.capabilities import Capabilities
 from redelivery.model.content.bodies import RawBody, named, readable_of
 from redelivery.model.content.headers import COPIED
 from redelivery.model.destinations import Destination, Queue
@@ -41,7 +40,7 @@ from redelivery.policies.dead_letter_headers import (
 )
 from redelivery.policies.dead_letters import CopyTo, Decision, Discard, Native
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
-from redelivery.transports.seam import NO_ANSWER
+from redelivery.transports.seam import NO_ANSWER, Peer
 
 log = logging.getLogger(MESSAGES)
 
@@ -84,14 +83,12 @@ class DeadLetters:
         self.dropped = 0  # by a discarding strategy
         self._ledgers: WeakSet[Ledger] = WeakSet()  # that have had one which could not be written
 
-    def decide(
-        self, order: Poison, capabilities: Capabilities, now: datetime, check: Callable[[Message], None]
-    ) -> DeadLetterPlan:
+    def decide(self, order: Poison, peer: Peer, now: datetime, check: Callable[[Message], None]) -> DeadLetterPlan:
         """Decide about one poisoned or expired delivery.
 
         Args:
             order: what is to be carried out.
-            capabilities: the broker's.
+            peer: the broker.
             now: of the wall clock, aware.
             check: raises what keeps a message from being sent; see `Channel.check`.
 
@@ -102,13 +99,15 @@ class DeadLetters:
         original = delivery.came_from()
         subscription = delivery.link.spec.subscription
         kept = isinstance(original, Queue) or (subscription is not None and subscription.durable)
-        taken = kept or capabilities.poison_of_topics  # by the broker, if it takes any
+        taken = kept or peer.capabilities.poison_of_topics  # by the broker, if it takes any
         decision = self._strategies.strategy_for(original).decide(
             original,
             persistent=_persistent(delivery),
             expired=order.expired,
-            native_available=capabilities.native_poison and taken,
-            native_possible=capabilities.poison_by_broker and taken,
+            native_available=peer.capabilities.native_poison and taken,
+            native_possible=peer.capabilities.poison_by_broker and taken,
+            address=delivery.sent_to().name,
+            broker=peer.dialect,
         )
         if not isinstance(decision, CopyTo):
             return DeadLetterPlan(decision)

@@ -58,6 +58,8 @@ class Facts:
     expired: bool
     native_available: bool
     native_possible: bool
+    address: str
+    broker: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +99,19 @@ class DeadLetterStrategy(ABC):
         expired: bool,
         native_available: bool,
         native_possible: bool = True,
+        address: str | None = None,
+        broker: str | None = None,
     ) -> Decision:
         """Decide what becomes of a message that came from ``original``.
 
         ``native_available``: the broker is known to have a dead-letter queue (`Capabilities.native_poison`).
         ``native_possible``: it can be asked to dead-letter at all (`Capabilities.poison_by_broker`).
+        ``address``: what the message was sent to, where an address may have queues of other names; None: ``original``.
+        ``broker``: the connection's dialect.
         """
-        return self._decide(Facts(original, persistent, expired, native_available, native_possible))
+        sent_to = (address or original.name).partition("::")[0]
+        facts = Facts(original, persistent, expired, native_available, native_possible, sent_to, broker)
+        return self._decide(facts)
 
     def _decide(self, facts: Facts) -> Decision:
         if facts.expired and not self.process_expired:
@@ -144,6 +152,9 @@ class IndividualDeadLetterStrategy(DeadLetterStrategy):
     """One dead-letter destination per destination: prefix, name and suffix.
 
     ``use_queue_for_queue_messages``, ``use_queue_for_topic_messages``: it is a queue; False makes it a topic.
+    ``on_address``: it is a queue of that address, which the broker makes with its own first dead letter (Artemis'
+    auto-create-dead-letter-resources): a copy goes to one that is there, and where it is not the message stays
+    unacknowledged. Its name is that of the address to which the message was sent, between prefix and suffix.
     """
 
     process_non_persistent: bool = field(default=True, kw_only=True)
@@ -153,10 +164,11 @@ class IndividualDeadLetterStrategy(DeadLetterStrategy):
     topic_suffix: str = ""
     use_queue_for_queue_messages: bool = True
     use_queue_for_topic_messages: bool = True
+    on_address: str = ""
 
     def __post_init__(self) -> None:
         DeadLetterStrategy.__post_init__(self)
-        for name in ("queue_prefix", "topic_prefix", "queue_suffix", "topic_suffix"):
+        for name in ("queue_prefix", "topic_prefix", "queue_suffix", "topic_suffix", "on_address"):
             text = getattr(self, name)
             if not isinstance(text, str):
                 raise ConfigError(f"{name}={text!r}: use a str")
@@ -166,6 +178,12 @@ class IndividualDeadLetterStrategy(DeadLetterStrategy):
         check_flag("use_queue_for_topic_messages", self.use_queue_for_topic_messages)
 
     def _place(self, facts: Facts) -> Decision:
+        if self.on_address:
+            is_topic = isinstance(facts.original, Topic)
+            prefix, suffix = (
+                (self.topic_prefix, self.topic_suffix) if is_topic else (self.queue_prefix, self.queue_suffix)
+            )
+            return self._copy(facts, Queue(f"{self.on_address}::{prefix}{facts.address}{suffix}", declare=False))
         if isinstance(facts.original, Topic):
             name = f"{self.topic_prefix}{facts.original.name}{self.topic_suffix}"
             as_queue = self.use_queue_for_topic_messages
@@ -182,14 +200,20 @@ class BrokerDeadLetterStrategy(DeadLetterStrategy):
     ``configured``: True: this broker is set up to dead-letter, so leave it to it wherever its protocol has a word for
     poison (Artemis and HornetQ over STOMP, and Broker-J, have none: a copy there); False: never; None: only where
     the dialect is sure of it, and the broker can do what ``expiration`` and ``process_non_persistent`` ask for.
+    ``broker``: the one that is so, as in ``dialect=``; another one is not asked. None: whichever it is.
+    ``otherwise``: decides where it is not left to the broker; None: as SharedDeadLetterStrategy().
     """
 
     configured: bool | None = None
+    broker: str | None = None
+    otherwise: DeadLetterStrategy | None = None
 
     def __post_init__(self) -> None:
         DeadLetterStrategy.__post_init__(self)
         if self.configured is not None:
             check_flag("configured", self.configured)
+        if self.otherwise is not None and not isinstance(self.otherwise, DeadLetterStrategy):
+            raise ConfigError(f"otherwise={self.otherwise!r}: use a dead-letter strategy, or None")
 
     def _place(self, facts: Facts) -> Decision:
         if self.configured is None:
@@ -197,7 +221,9 @@ class BrokerDeadLetterStrategy(DeadLetterStrategy):
             able = self.expiration is None and (facts.persistent or not self.process_non_persistent)
             native = facts.native_available and able
         else:
-            native = self.configured and facts.native_possible
+            native = self.configured and facts.native_possible and self.broker in (None, facts.broker)
+        if not native and self.otherwise is not None:
+            return self.otherwise._decide(facts)
         return Native() if native else self._copy(facts, Queue(DEFAULT_DEAD_LETTER_QUEUE))
 
 

@@ -117,7 +117,7 @@ def _poison(s: SessionState, order: Poison) -> Flow[None]:
     if until > s.now() and s.ledger.put_off(order, until):
         return
     try:
-        verdict = s.dead_letters.decide(order, s.epoch.transport.peer.capabilities, s.wall(), channel.check)
+        verdict = s.dead_letters.decide(order, s.epoch.transport.peer, s.wall(), channel.check)
         try:
             yield from _dead_letter(s, order, verdict)
         except JMSError as error:

@@ -87,6 +87,9 @@ def _named_place(policies: BrokerPolicies, key: str, strategy: DeadLetterStrateg
     """The queue that the file names, where a client leaves it to the broker: another broker has another one."""
     if not isinstance(strategy, BrokerDeadLetterStrategy) or not strategy.configured:
         return strategy
+    if strategy.otherwise is not None:
+        expired = strategy.for_expired and _named_place(policies, key, strategy.for_expired)
+        return replace(strategy.otherwise, for_expired=expired, process_expired=strategy.process_expired)
     rules = policies.rules.rules_for(sample_of(key))
     if rules.dead_letter is not None and len(rules.dead_letter_queues) != 1:
         return strategy

@@ -128,7 +128,9 @@ def test_another_address_of_the_expired_is_kept_by_a_client_and_lost_aloud_by_cl
     namespace: dict[str, Any] = {}
     exec(convert(elsewhere, "python").text, namespace)  # noqa: S102  # our own text
     assert namespace["dead_letter_strategies"] == elsewhere.dead_letter_strategies
-    assert namespace["dead_letter_strategies"].default.for_expired.dead_letter_queue == redelivery.Queue("EXP")
+    assert namespace["dead_letter_strategies"].default.for_expired.otherwise.dead_letter_queue == redelivery.Queue(
+        "EXP"
+    )
     assert convert(elsewhere, "python").lost == ()
     assert again(elsewhere, "activemq").dead_letter_strategies.strategy_for("orders").process_expired is False
     only = read(address_settings(**{"#": {"expiry_address": "EXP"}}))

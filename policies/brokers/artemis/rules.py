@@ -23,7 +23,12 @@ from redelivery.policies.brokers.rules import (
     strategy_to,
     usable,
 )
-from redelivery.policies.dead_letters import DeadLetterStrategy, IndividualDeadLetterStrategy
+from redelivery.policies.dead_letters import (
+    BrokerDeadLetterStrategy,
+    DeadLetterStrategy,
+    DiscardingDeadLetterStrategy,
+    IndividualDeadLetterStrategy,
+)
 from redelivery.policies.destinations.address_settings import AddressSettings
 from redelivery.policies.destinations.examples import examples_of
 from redelivery.policies.destinations.overlaps import with_overlaps
@@ -204,7 +209,8 @@ class ArtemisRules(Rules):
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
         """Return each match with its merged settings as a client's strategy; without a dead-letter address: discarded.
 
-        So is what expires, without an expiry address.
+        So is what expires, without an expiry address. Artemis does it itself, where its protocol has a word for that:
+        its letters reach the queues that the address has, and it makes those that are made with the first letter.
         """
         entries = {key: self._strategy(self.settings_for(entry.match)) for key, entry in self._by_key().items()}
         default = entries.pop(REST, None) or self._strategy(AddressSettings())
@@ -285,17 +291,21 @@ class ArtemisRules(Rules):
         return separately(failed, self._strategy_to(settings.expiry_address, prefix, suffix, created=created))
 
     def _strategy_to(self, target: str | None, prefix: str, suffix: str, *, created: bool) -> DeadLetterStrategy:
+        if target is not None and self.jms_names:
+            target = target.removeprefix(JMS_QUEUE).removeprefix(JMS_TOPIC)
+        copies = strategy_to(target)
         if target is not None and created:
-            return IndividualDeadLetterStrategy(
+            copies = IndividualDeadLetterStrategy(
                 queue_prefix=prefix,
                 topic_prefix=prefix,
                 queue_suffix=suffix,
                 topic_suffix=suffix,
                 process_non_persistent=True,
+                on_address=target,
             )
-        if target is not None and self.jms_names:
-            target = target.removeprefix(JMS_QUEUE).removeprefix(JMS_TOPIC)
-        return strategy_to(target)
+        if self.dialect == "hornetq" or isinstance(copies, DiscardingDeadLetterStrategy):
+            return copies
+        return BrokerDeadLetterStrategy(configured=True, broker=self.dialect, otherwise=copies)
 
     def _shown(self, settings: AddressSettings, matched: tuple[AddressEntry, ...]) -> Iterator[Setting]:
         for name, (of, kind) in NAMES.items():
