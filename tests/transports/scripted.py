@@ -63,12 +63,17 @@ class BrokerEnd:
                 frame = self.take(command)
             self.answer(frame)
             raise LookedError
+        if frame.headers.get("destination") == "redelivery.answers":  # there are no queues of other names
+            for question in [self.take("SEND") for _ in range(3)]:
+                number = question.headers["correlation-id"]
+                self.send("MESSAGE", b'["{\\"data\\":[]}"]', _AMQ_OperationSucceeded="true", correlation_id=number)
+            raise LookedError
         self.taken.append(frame)
         assert not commands or frame.command in commands, f"{frame.command} came, not {commands}"
         return frame
 
     def send(self, command: str, body: bytes = b"", **headers: str) -> None:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        named = {name if name[0] == "_" else name.replace("_", "-"): value for name, value in headers.items()}
         self.write(encode(command, named, body))
 
     def write(self, data: bytes) -> None:

@@ -55,9 +55,7 @@ AMQP: Rows = {
         "transports/test_amqp_detach.py::test_sending_links_are_detached_before_the_end_where_it_would_wait_for_them"
     ),
     ("artemis", "expires_released"): f"{_ADDRESS}what_expires_goes_to_the_queue_of_the_expiry_address",
-    ("artemis", "origin_prefix"): (
-        f"{_ADDRESS}copies_go_to_the_queue_of_the_address_and_the_console_brings_them_home"
-    ),
+    ("artemis", "origin_prefix"): (f"{_ADDRESS}copies_go_to_the_queue_of_the_address_and_the_console_brings_them_home"),
     ("artemis", "delay_annotation"): _DELAYED,
     ("artemis", "depth"): f"{_DEPTH}artemis_it_falls_with_what_tasks_receive",
     ("artemis", "queues"): _DECLARED,

@@ -11,7 +11,7 @@ import pytest
 from tests.conformance.stage import LATE
 from tests.run.again import may_hide
 from tests.transports.live import Place, bodies, exhaust, held, numbers
-from tests.transports.scripted import TIMEOUT, text
+from tests.transports.scripted import TIMEOUT, as_destination, text
 
 import redelivery
 from redelivery import AckMode, BrokerDeadLetterStrategy, SharedDeadLetterStrategy
@@ -19,6 +19,7 @@ from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import ConnectionLostError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.testing.brokers.real import RealBroker
+from redelivery.transports.finding import found
 from redelivery.transports.seam import Pending
 from redelivery.transports.stomp.codec.frames import encode
 from redelivery.transports.wire.clock import monotonic, utc_now
@@ -205,6 +206,7 @@ def test_a_crash_between_the_copy_and_the_ack_leaves_one_copy(place: Place) -> N
         session.attach(place.queue)
         delivery, other = session.receive_many(2)
         assert (delivery.body(), other.body()) == ("bad", "other")
+        session.do(found(session.channel.finder, as_destination(target)))
         flow = session.channel.poison(delivery, "why", text(Message(delivery.body()), target))
         if last:
             session.do(flow)

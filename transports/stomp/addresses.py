@@ -29,7 +29,7 @@ from redelivery.transports.seam import Flow
 from redelivery.transports.stomp.beside import Login, answers
 from redelivery.transports.stomp.codec.errors import broker_error
 from redelivery.transports.stomp.codec.frames import Frame, encode
-from redelivery.transports.stomp.codec.names import Route
+from redelivery.transports.stomp.codec.names import QueueRoute
 from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class AddressFinder:
     def __init__(self, log_in: Callable[[], Flow[Login]], dialect: StompDialect, timeout: float) -> None:
         assert dialect.addresses is not None, "its table says how"
         self.others: dict[str, str] = {}
-        self.routes: dict[str, Route] = {}
+        self.routes: dict[str, QueueRoute] = {}
         self._log_in = log_in
         self._dialect = dialect
         self._question: AddressQuestion = dialect.addresses
@@ -114,9 +114,9 @@ class AddressFinder:
                 f"{destination}: it is not to be made, and only who may send to {self._question.node} can look whether "
                 f"it is there: {self._refused}"
             )
-        self._keep(name, Route(name, (), name) if QUALIFIED in name else None)
+        self._keep(name, QueueRoute(name, (), name) if QUALIFIED in name else None)
 
-    def _keep(self, name: str, route: Route | None) -> None:
+    def _keep(self, name: str, route: QueueRoute | None) -> None:
         self._known[name] = monotonic() + _FRESH
         self.routes.pop(name, None)
         if route is not None:
@@ -212,7 +212,7 @@ def _bound(rows: list[Mapping[str, Any]]) -> Iterator[BoundTo]:
 
 def route_to(
     name: str, on: list[BoundTo], named: list[BoundTo], dialect: StompDialect, *, made: bool
-) -> tuple[Route | None, bool]:
+) -> tuple[QueueRoute | None, bool]:
     """Return the way to a queue's name, and whether a queue is there.
 
     No way: by the name alone, as ANYCAST, which makes the queue where it is not there.
@@ -228,13 +228,13 @@ def route_to(
     if QUALIFIED in name:
         address = name.rpartition(QUALIFIED)[0]
         if any(each.address == address for each in named):
-            return Route(name, (), name), True
-        return (Route(name, dialect.send_to_topic, name) if kinds == {False} else None), False
+            return QueueRoute(name, (), name), True
+        return (QueueRoute(name, dialect.send_to_topic, name) if kinds == {False} else None), False
     if own := next((each for each in named if each.address == name), None):
-        return (None if own.anycast else Route(name, (), f"{name}{QUALIFIED}{name}")), True
+        return (None if own.anycast else QueueRoute(name, (), f"{name}{QUALIFIED}{name}")), True
     if named:
         there = f"{named[0].address}{QUALIFIED}{name}"
-        return Route(there, (), there), True
+        return QueueRoute(there, (), there), True
     anycast = [each.name for each in on if each.anycast]
     if not anycast:
         bound = [each.name for each in on if not each.temporary]
@@ -242,12 +242,12 @@ def route_to(
     if anycast[1:]:
         return _several(name, anycast, _ANYCAST), True
     only = f"{name}{QUALIFIED}{anycast[0]}"
-    return Route(only if False in kinds else name, (), only), True  # a topic's subscriptions may be beside it
+    return QueueRoute(only if False in kinds else name, (), only), True  # a topic's subscriptions may be beside it
 
 
-def _several(name: str, queues: list[str], kind: str) -> Route:
+def _several(name: str, queues: list[str], kind: str) -> QueueRoute:
     named = ", ".join(f"{name}{QUALIFIED}{each}" for each in sorted(queues)[:5])
-    return Route(
+    return QueueRoute(
         name,
         (),
         None,

@@ -23,7 +23,7 @@ _ANY_WORDS: Final = frozenset(("#", ">"))
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class QueueRoute:
     """The way to a queue whose name alone would be wrong.
 
     ``to``, ``headers``: the destination of a SEND, and what says which kind of queues it means. ``source``: the

@@ -26,14 +26,11 @@ from redelivery.transports.finding import Meaning
 from redelivery.transports.stomp.codec.frames import encode_head, encode_text, escape
 from redelivery.transports.stomp.codec.maps import START, write_map
 from redelivery.transports.stomp.codec.messages import KIND, MODE, OURS, SENDER
-from redelivery.transports.stomp.codec.names import Route, is_origin, is_owned, reply_to_wire, to_wire
+from redelivery.transports.stomp.codec.names import QueueRoute, is_origin, is_owned, reply_to_wire, to_wire
 from redelivery.transports.stomp.codec.raw import StompBody
 from redelivery.transports.wire.clock import epoch_ms
 
-_KIND_TEXT: Final = f"{KIND}:text\n".encode()
-_KIND_BYTES: Final = f"{KIND}:bytes\n".encode()
-_KIND_NONE: Final = f"{KIND}:none\n".encode()
-
+_KIND_TEXT, _KIND_BYTES, _KIND_NONE = (f"{KIND}:{each}\n".encode() for each in ("text", "bytes", "none"))
 
 # What every message has that a producer sends, and what needs no header of its own.
 _PLAIN: Final = frozenset(
@@ -43,7 +40,6 @@ _PLAIN: Final = frozenset(
     )
 )
 _NAMES: Final = 1024  # names of properties that are kept
-
 _MORE_HEADERS: Final = 2  # that a channel adds: receipt, transaction
 _MORE_BYTES: Final = 80  # of these, and of what ends head and frame, at most
 
@@ -64,12 +60,11 @@ class SendEncoder:
         others: Collection[str] = frozenset(),
         max_frame: int = 0,
         meaning: Meaning | None = None,
-        routes: Mapping[str, Route] | None = None,
+        routes: Mapping[str, QueueRoute] | None = None,
     ) -> None:
         self.has_maps = False
         self._meaning = meaning or Meaning(dialect.spellings)
-        self._others = others
-        self._routes: Mapping[str, Route] = {} if routes is None else routes
+        self._others, self._routes = others, {} if routes is None else routes
         self._max_frame = max_frame or dialect.max_frame
         self._most = self._max_frame - _MORE_BYTES if self._max_frame else maxsize
         self._version = version
@@ -99,7 +94,7 @@ class SendEncoder:
             raise InvalidDestinationError("a message without a destination cannot be sent")
         persistent, priority = fields.get("persistent", True), fields.get("priority", 4)
         to, kept, urgency, known, head = self._newest
-        # either may change between the check of a message and its sending
+        # which may change between the check of a message and its sending
         others = self._routes.get(destination.name) if self._routes else len(self._others)
         if to is not destination or kept is not persistent or urgency != priority or known != others:
             head = self._start(destination, persistent, priority, others)
@@ -144,14 +139,14 @@ class SendEncoder:
         destination: Destination,
         persistent: bool,
         priority: int,
-        others: Route | int | None,  # a head is for those that were known when it was made
+        others: QueueRoute | int | None,  # a head is for those that were known when it was made
     ) -> bytes:
         destination = self._meaning.of(destination)
         if destination.is_pattern:
             raise InvalidDestinationError(f"{destination} is a pattern: it can be consumed, not sent to")
         dialect = self._dialect
         check_one(destination, dialect.capabilities)
-        if isinstance(others, Route) and isinstance(destination, Queue):
+        if isinstance(others, QueueRoute) and isinstance(destination, Queue):
             headers = {"destination": others.to, **dict(others.headers)}
         else:
             headers = {"destination": to_wire(destination, dialect, self._others)}
