@@ -300,7 +300,7 @@ def test_what_expires_goes_to_the_queue_of_the_expiry_address(broker: Artemis, u
         eventually(lambda: broker.depths() == {"auto.late": 0, "lateQueue": 1})
 
 
-def test_who_may_not_ask_the_management_is_told_so_once(
+def test_who_may_not_ask_the_management_gets_one_warning(
     redelivery_artemis: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     queues = [f"allowed.addresses.{uuid4().hex}" for _ in range(2)]
