@@ -17,6 +17,7 @@ from tests.examples import console
 from tests.examples.snippets import ROOT, Block, Section, sections
 from tests.examples.tls_front import make_certificates, tls_front
 from tests.examples.with_spark import SECONDS, needs_spark, output
+from tests.promises.real import started
 
 from redelivery.broker import EmbeddedBroker
 from redelivery.testing.brokers.real import RealBroker
@@ -64,6 +65,23 @@ def test_section_runs_on_its_broker(
     play(section, capsys, tmp_path, there)
 
 
+@pytest.mark.together("Artemis with a file of its own")
+@pytest.mark.timeout(150)
+@pytest.mark.parametrize("section", not_spark("own-artemis"), ids=named)
+def test_section_runs_on_an_artemis_with_the_file_that_it_made(
+    section: Section, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Up to its first connection without a broker, which is started with its ``broker.xml`` then."""
+    pytest.importorskip("proton")
+    before = [each for each in section.blocks if "localhost:5672" not in each.code]
+    play(replace(section, blocks=tuple(before)), capsys, tmp_path)
+    made = (tmp_path / "broker.xml").read_text(encoding="utf-8")
+    with started.running(started.ARTEMIS, lambda site: started.with_acceptors(made, site)) as broker:
+        there = {"localhost:5672": f"{broker.host}:{broker.ports['amqp']}"}
+        after = tuple(each for each in section.blocks if each not in before)
+        play(replace(section, blocks=after), capsys, tmp_path, there)
+
+
 @pytest.mark.parametrize("section", not_spark("tls"), ids=named)
 def test_section_runs_over_tls(
     section: Section, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -84,7 +102,8 @@ def test_section_runs_in_a_process_of_its_own(section: Section, tmp_path: Path) 
 
 
 def test_every_section_is_run_by_one_of_these_tests() -> None:
-    assert {section.needs for section in SECTIONS} <= {"", "activemq", "artemis", "rabbitmq4", "tls", "alone"}
+    run_here = {"", "activemq", "artemis", "own-artemis", "rabbitmq4", "tls", "alone"}
+    assert {section.needs for section in SECTIONS} <= run_here
 
 
 @pytest.mark.parametrize("block", [b for s in SECTIONS for b in s.blocks if b.file], ids=lambda block: block.file)

@@ -66,6 +66,13 @@ def artemis_with(settings: str, *queues: str) -> Callable[[Site], str]:
     return text
 
 
+def with_acceptors(text: str, site: Site) -> str:
+    """A file of address settings and addresses alone, with what Artemis needs to be reached, without users."""
+    usual = text_of("artemis", site.host, site.ports)
+    before = usual.partition("<address-settings>")[0].partition('<core xmlns="urn:activemq:core">')[2]
+    return text.replace('<core xmlns="urn:activemq:core">', f'<core xmlns="urn:activemq:core">{before}', 1)
+
+
 def hornetq_with(settings: str, *queues: str, more: str = "") -> Callable[[Site], str]:
     """A file of HornetQ with these settings and queues, and more in front of them."""
     made = "".join(f'<queue name="{each}"><address>{each}</address></queue>' for each in queues)
