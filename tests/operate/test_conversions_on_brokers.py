@@ -12,8 +12,9 @@ from tests.client.shell import eventually
 from tests.differential.files import text_of
 from tests.operate.test_conversion_losses import FULL, TTL
 from tests.operate.test_conversions import SOURCES
+from tests.operate.test_conversions_run import in_activemq, in_artemis, started
 from tests.policies.readers.documents import classic, policy_entries, read
-from tests.promises.real.started import artemis_with, running
+from tests.promises.real.started import running
 
 import redelivery
 from redelivery.operate.convert import convert
@@ -36,30 +37,11 @@ def within(pattern: str, text: str) -> str:
     return found[0] if found else ""
 
 
-def for_artemis(text: str) -> Text:
-    """The converted settings in a file that has acceptors, and no settings of its own for all addresses."""
-    whole = artemis_with(within(r"<address-setting .*</address-setting>", text), "D", "DLQ")
-    own = re.compile(r'<address-setting match="#">\s*<auto-delete.*?</address-setting>', re.DOTALL)
-    return lambda site: own.sub("", whole(site), count=1)
-
-
-def for_activemq(text: str) -> Text:
-    """The converted policies and plug-ins in a file that has connectors too."""
-    own = within("<destinationPolicy>.*</plugins>", text)
-    return lambda site: re.sub(
-        "<destinationPolicy>.*</plugins>", lambda _: own, text_of("classic", site.host, site.ports), flags=re.DOTALL
-    )
-
-
-def for_broker_j(text: str, *queues: str) -> Text:
-    """The same with ports, users, and the queues that dead letters need."""
+def for_broker_j(text: str) -> Text:
+    """The same with ports and users."""
 
     def whole(site: Site) -> str:
         document: dict[str, Any] = json.loads(text_of("broker-j", site.host, site.ports)) | json.loads(text)
-        (node,) = document["virtualhostnodes"]
-        host = json.loads(node["virtualHostInitialConfiguration"])
-        host["queues"][:0] = [{"name": each, "type": "standard"} for each in queues]
-        node["virtualHostInitialConfiguration"] = json.dumps(host)
         return json.dumps(document | {"name": "qpid"})
 
     return whole
@@ -74,7 +56,7 @@ def test_artemis_has_the_settings_that_were_converted(source: str) -> None:
     text, names = convert(INPUTS[source], "artemis").text, ["orders", "q"]
     expected = converted(source, "artemis")
     with (
-        running(artemis.SPEC, for_artemis(text)) as broker,
+        started(artemis.SPEC, in_artemis, text) as broker,
         redelivery.connect(f"amqp://{broker.host}:{broker.ports['amqp']}") as connection,
     ):
         reported = artemis_rules(connection, names)
@@ -93,9 +75,7 @@ def test_expired_messages_of_classic_s_individual_strategy_get_a_queue_of_artemi
     text = convert(classic(policy_entries(entry + "</deadLetterStrategy></policyEntry>")), "artemis").text
     letters = "D.doc.a"
     with (
-        running(
-            artemis.SPEC, artemis_with(within('<address-setting match="doc.#">.*?</address-setting>', text))
-        ) as broker,
+        started(artemis.SPEC, in_artemis, text) as broker,
         redelivery.connect(f"amqp://{broker.host}:{broker.ports['amqp']}") as connection,
         connection.session() as session,
     ):
@@ -118,7 +98,8 @@ def test_hornetq_starts_with_what_was_converted(source: str) -> None:
 
 @pytest.mark.parametrize("source", ["artemis", "hornetq", "broker_j", "uri", "full"])
 def test_classic_starts_with_what_was_converted(source: str) -> None:
-    _takes(activemq.SPEC, for_activemq(convert(INPUTS[source], "activemq").text), "stomp")
+    text = convert(INPUTS[source], "activemq").text
+    _takes(activemq.SPEC, lambda site: in_activemq(text, site), "stomp")
 
 
 @pytest.mark.parametrize("source", ["artemis", "activemq", "rabbitmq", "ttl"])
@@ -126,13 +107,37 @@ def test_broker_j_has_the_rules_that_were_converted(source: str) -> None:
     text, names = convert(INPUTS[source], "broker_j").text, ("orders", "q")
     expected = converted(source, "broker_j")
     with (
-        running(qpid.SPEC, for_broker_j(text, "D", "DLQ")) as broker,
+        running(qpid.SPEC, for_broker_j(text)) as broker,
         redelivery.connect(f"amqp://{broker.host}:{broker.ports['amqp']}") as connection,
     ):
         reported = broker_j_rules(connection, names)
     for name in (*names, "any.other"):
         wanted = expected.explain(name)
         assert (reported.maximum_for(name), reported.alternate_for(name)) == (wanted.maximum, wanted.dead_letter)
+
+
+def test_a_client_dead_letters_what_is_not_persistent_on_a_broker_without_a_store() -> None:
+    """Broker-J refuses a durable copy there: the copy is as its original, at once, and not tried again for ever."""
+    from tests.broker.amqp.amqp_client import Peer
+
+    expected = converted("artemis", "broker_j")
+    with running(qpid.SPEC, for_broker_j(convert(INPUTS["artemis"], "broker_j").text)) as broker:
+        url = f"amqp://{broker.host}:{broker.ports['amqp']}"
+        with Peer(url) as client:
+            client.send(client.sender("orders"), {"body": "bad", "durable": False})
+        with (
+            redelivery.connect(url, policies=expected) as connection,
+            connection.session(redelivery.AckMode.TRANSACTED) as session,
+            session.consumer("orders") as consumer,
+        ):
+            deliveries = 0
+            while consumer.receive(timeout=2) is not None:
+                deliveries += 1
+                session.rollback()
+            with connection.session() as other, other.consumer("D") as dead:
+                letter = dead.receive(timeout=10)
+        assert letter is not None
+        assert (deliveries, letter.body, letter.persistent) == (5, "bad", False)
 
 
 def _takes(spec: BrokerSpec, text: Text, protocol: str) -> None:

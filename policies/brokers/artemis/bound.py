@@ -20,6 +20,9 @@ class Bound(Protocol):
     def address(self) -> str: ...  # noqa: D102  # the class says it
 
     @property
+    def name(self) -> str: ...  # noqa: D102  # the class says it
+
+    @property
     def filter(self) -> str | None: ...  # noqa: D102  # the class says it
 
 
@@ -52,3 +55,7 @@ def notes(settings: AddressSettings, queues: Iterable[Bound], unless: str) -> It
             yield no_queue(target, f", unless {unless}")
         elif all(each.filter is not None for each in found):
             yield f"each queue on {target} has a filter: what none of them takes is removed"
+    if settings.auto_create_dead_letter_resources:
+        for each in queues:
+            if each.address == settings.dead_letter_address and each.filter is None:
+                yield f"queue {each.name!r} on {each.address} gets a copy of each of these dead letters too"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from redelivery.policies.brokers.artemis import bound
 from redelivery.policies.brokers.artemis.names import written
 from redelivery.policies.brokers.artemis.reader import read_artemis, read_hornetq
 from redelivery.policies.brokers.artemis.related import artemis_of, hornetq_of, with_queues
@@ -25,6 +26,7 @@ from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE, Individu
 from redelivery.policies.destinations.address_settings import AddressSettings
 from redelivery.policies.destinations.patterns import REST
 
+_APART: Final = "ActiveMQ.DLA"  # the address of dead letters in queues of their own, beside a shared queue
 _WITHOUT_DEFAULT: Final = frozenset({"dead_letter_address", "expiry_address"})
 _ONLY_THERE: Final = ("expiry-delay", "no-expiry", "send-to-dla-on-no-route")  # beside what `patterns` has
 _CREATED: Final = ("auto-create-expiry-resources", "expiry-queue-prefix", "expiry-queue-suffix")  # a client has them
@@ -79,12 +81,16 @@ def _entries(found: list[Pattern], losses: Losses, prefix: str) -> list[AddressE
 def _complete(entries: list[AddressEntry]) -> list[AddressEntry]:
     """Return the entries with each default written where another entry would give another value to the merge."""
     names = {name for each in entries for name in each.fields_set} - _WITHOUT_DEFAULT
+    shared = {target for each in entries for target in bound.targets(each.settings)}
     found = []
     for entry in entries:
         settings = entry.settings
         values = {name: getattr(settings, name) for name in names | settings.fields_set}
         if "max_redelivery_delay" in names:
             values["max_redelivery_delay"] = settings.longest_delay
+        for what, address in (("dead_letter", "dead_letter_address"), ("expiry", "expiry_address")):
+            if values.get(f"auto_create_{what}_resources") and values.get(address) in shared:
+                values[address] = _APART  # the queue of others there would get a copy
         found.append(AddressEntry(entry.match, AddressSettings(**values)))
     return found
 

@@ -26,6 +26,11 @@ from redelivery.policies.files.xml_text import Node
 from redelivery.policies.kinds import FLAG, changed
 from redelivery.policies.redelivery import RedeliveryPolicy
 
+_SPRING: Final = "http://www.springframework.org/schema/beans"
+_ACTIVEMQ: Final = "http://activemq.apache.org/schema/core"
+_XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
+# Without these the broker does not start; it has both in its jars.
+_SCHEMAS: Final = f"{_SPRING} {_SPRING}/spring-beans.xsd {_ACTIVEMQ} {_ACTIVEMQ}/activemq-core.xsd"
 _DEFAULT_ENTRY: Final = PolicyEntry(">")
 _DEFAULT_RULES: Final = DeadLetterRules()
 _DEFAULT_POLICY: Final = RedeliveryPolicy()
@@ -37,8 +42,8 @@ def write_activemq(rules: ClassicRules) -> str:
     Raises:
         ConfigError: a value cannot be written.
     """
-    beans = Node("beans", {"xmlns": "http://www.springframework.org/schema/beans"})
-    attributes = {"xmlns": "http://activemq.apache.org/schema/core"}
+    beans = Node("beans", {"xmlns": _SPRING, "xmlns:xsi": _XSI, "xsi:schemaLocation": _SCHEMAS})
+    attributes = {"xmlns": _ACTIVEMQ}
     if rules.scheduler_support is not None:
         attributes["schedulerSupport"] = FLAG.spell(rules.scheduler_support)
     broker = beans.add("broker", attributes=attributes)
