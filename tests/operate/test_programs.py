@@ -9,6 +9,7 @@ import pytest
 from tests.operate.test_policies import SOURCES
 from tests.policies.readers.test_corpora import FILES, policies_of
 
+from redelivery import ConfigError
 from redelivery.operate.convert import convert
 from redelivery.policies.brokers.formats import FORMATS, read_content, read_url
 from redelivery.policies.brokers.policies import BrokerPolicies
@@ -45,5 +46,9 @@ def test_of_each_file_that_people_have(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("to", FORMATS)
 @pytest.mark.parametrize("source", SOURCES)
 def test_of_each_format(source: str, to: str) -> None:
+    if to == "spring_boot" and SOURCES[source].redelivery_policies.entries:
+        with pytest.raises(ConfigError, match="one redelivery policy for all destinations"):
+            convert(SOURCES[source], to)
+        return
     text = convert(SOURCES[source], to).text
     check(read_url(text.strip()) if to == "uri" else read_content(text.encode(), "converted", format=to))
