@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from redelivery.model.errors import ConfigError
-from redelivery.policies.brokers.artemis.names import CAMEL_NAMES, NAMES, written
+from redelivery.policies.brokers.artemis.names import CAMEL_NAMES, CONCERNS, NAMES, written
 from redelivery.policies.brokers.artemis.rules import ArtemisRules, BoundQueue, Routing
 from redelivery.policies.brokers.artemis.wildcards import DEFAULT_WILDCARDS
 from redelivery.policies.brokers.kubernetes.documents import Resource, word
@@ -61,7 +61,7 @@ def read_helm(root: Json, report: ReadingReport) -> ArtemisRules:
     return ArtemisRules(
         entries=tuple(each for each in entries if each is not None),
         queues=tuple(sorted(_queues(values), key=lambda each: (each.address, each.routing, each.name))),
-        **report.settings(_OF_CORE, given, "core").fields if core.value else {},
+        **report.settings(_OF_CORE, given, "core", concerns=CONCERNS).fields if core.value else {},
     )
 
 

@@ -84,6 +84,7 @@ class Beans:
         line = [element]
         while (parent := self._named.get(line[-1].attributes.get("parent", ""))) is not None and len(line) < _MOST:
             line.append(parent)
+        self.used.update(id(each) for each in line[1:])
         for each in reversed(line):
             if "class" in each.attributes:
                 kind, made = _kind(each), each.attributes["class"]
