@@ -29,6 +29,9 @@ def accept(state: EngineState, message: StoredMessage, now: int, *, is_letter: b
         paging.delay(state, message)
     elif isinstance(message.destination, Topic):
         routed = False
+        for name in state.rules.places(message, state.queues.__contains__):
+            _enqueue(state, state.queue(name), message)
+            routed = True
         for queue in state.bound.values():
             if queue.binding is not None and queue.removed is None and queue.binding.wants(message):
                 _enqueue(state, queue, message)
@@ -36,7 +39,9 @@ def accept(state: EngineState, message: StoredMessage, now: int, *, is_letter: b
         if not routed and not is_letter and state.rules.keeps_unrouted(message.destination):
             dead_letter(state, Entry(message, state.next_number(), None), "no subscription wants it", now)
     else:
-        _enqueue(state, state.queue(message.destination.name), message)
+        to = message.destination.name
+        for name in (to,) if is_letter else state.rules.places(message, state.queues.__contains__):
+            _enqueue(state, state.queue(name), message)
 
 
 def refill(state: EngineState, subscription: Subscription, now: int) -> None:

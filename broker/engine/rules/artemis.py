@@ -5,17 +5,17 @@ They follow the real brokers where these differ from their documents (docs/broke
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from redelivery.broker.engine.entries import Entry
+from redelivery.broker.engine.rules.bound import BoundQueues
 from redelivery.broker.engine.rules.lost import LostMessages
 from redelivery.broker.engine.rules.rules import CONSUMED, FAILED, UNCOUNTED, Failure, Manner, Origin, ReturnDecision
 from redelivery.broker.engine.stored import StoredMessage, size_of
 from redelivery.model.destinations import Destination, Queue, Topic
-from redelivery.model.selectors.selector import Selector
 from redelivery.model.values import Byte, Long, Value
 from redelivery.policies.activemq.back_off import Random
 from redelivery.policies.brokers.artemis.rules import ArtemisRules
@@ -40,7 +40,7 @@ class ArtemisBroker:
         self._rng = rng
         self._prefix = _PREFIXES[rules.dialect]
         self._settings: dict[str, AddressSettings] = {}
-        self._filters = {each.filter: Selector(each.filter) for each in rules.queues if each.filter}
+        self._bound = BoundQueues(rules)
         self._made = {f"{each.address}::{each.name}" for each in rules.queues if each.name != each.address}
         self.lost = LostMessages()
         self.counts_first = rules.persist_delivery_count_before_delivery
@@ -69,10 +69,26 @@ class ArtemisBroker:
 
     def queue_of(self, name: str, queues: Collection[str]) -> str:
         """A queue is found by its own name too, with whatever address: ``DLQ.orders`` is ``DLA::DLQ.orders``."""
-        if name in queues or _QUALIFIED in name or self._rules.jms_names:
-            return name
+        address, _, queue = name.partition(_QUALIFIED)
+        if name in queues or self._rules.jms_names or queue or self._bound.is_added(name):
+            return address if address == queue else name
         made = (each for each in self._made if each.endswith(_QUALIFIED + name))
-        return next(made, name)
+        return next(made, None) or self._bound.named(name) or name
+
+    def places(self, message: StoredMessage, exists: Callable[[str], bool]) -> Sequence[str]:
+        """The queues that the address has, or one of its name; a queue's name stands for the queue, too."""
+        destination, values = message.destination, message.properties.get
+        address = self._rules.address_of(destination)
+        if isinstance(destination, Topic):
+            return tuple(self._bound.of_topic(address, values))
+        if _QUALIFIED in destination.name:
+            return (self.queue_of(destination.name, ()),)
+        found = [self._at(each).name for each in self._bound.reached(address, values, exists, every=False)]
+        return found or (self.queue_of(destination.name, ()),)
+
+    def add_queue(self, name: str) -> None:
+        """Over STOMP a client that says ANYCAST makes it, beside other queues of the address."""
+        self._bound.add(name)
 
     def makes(self, name: str) -> bool:
         """Look for an anycast queue of that name or address in the file."""
@@ -156,13 +172,14 @@ class ArtemisBroker:
             if made in self._made or failure.exists(made) or not failure.exists(name):
                 self._made.add(made)
                 yield Queue(made)  # else a queue of that name has another address, and Artemis makes no second one
-        for queue in self._rules.queues:
-            condition = self._filters.get(queue.filter or "")
-            if queue.address == address and (condition is None or condition.matches(letter.properties.get)):
-                yield self._place(address) if queue.name == address else Queue(f"{address}::{queue.name}")
+        for place_name in self._bound.reached(address, letter.properties.get, failure.exists, every=True):
+            yield self._at(place_name)
         place = self._place(address)
         if failure.exists(place.name):
             yield place
+
+    def _at(self, place: str) -> Destination:
+        return self._place(place.rpartition(_QUALIFIED)[2]) if self._rules.jms_names else Queue(place)
 
     def _place(self, address: str) -> Destination:
         if self._rules.jms_names:

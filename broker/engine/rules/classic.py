@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -17,7 +17,7 @@ from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.rules.lost import LostMessages
 from redelivery.broker.engine.rules.rules import COUNTED, UNCOUNTED, Failure, Manner, Origin, ReturnDecision
 from redelivery.broker.engine.stored import StoredMessage, size_of
-from redelivery.model.destinations import Destination
+from redelivery.model.destinations import Destination, Topic
 from redelivery.model.values import Long, Value
 from redelivery.policies.activemq.back_off import Random
 from redelivery.policies.brokers.classic.rules import (
@@ -68,6 +68,13 @@ class ClassicBroker:
     def makes(self, name: str) -> bool:  # noqa: ARG002
         """Artemis asks it."""
         return False
+
+    def places(self, message: StoredMessage, exists: Callable[[str], bool]) -> Sequence[str]:  # noqa: ARG002
+        """That of the name."""
+        return () if isinstance(message.destination, Topic) else (message.destination.name,)
+
+    def add_queue(self, name: str) -> None:
+        """Artemis asks it."""
 
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:  # noqa: ARG002  # others ask it
         """Count what a client has had; only a client gives up."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
@@ -11,7 +11,7 @@ from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.rules.lost import LostMessages
 from redelivery.broker.engine.rules.rules import COUNTED, FAILED, UNCOUNTED, Failure, Manner, Origin, ReturnDecision
 from redelivery.broker.engine.stored import StoredMessage
-from redelivery.model.destinations import Destination, Queue
+from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.policies.brokers.rules import DestinationRules, Lifetime, Rules
 
 
@@ -89,6 +89,13 @@ class CountingBroker:
     def makes(self, name: str) -> bool:  # noqa: ARG002
         """Artemis asks it."""
         return False
+
+    def places(self, message: StoredMessage, exists: Callable[[str], bool]) -> Sequence[str]:  # noqa: ARG002
+        """That of the name."""
+        return () if isinstance(message.destination, Topic) else (message.destination.name,)
+
+    def add_queue(self, name: str) -> None:
+        """Artemis asks it."""
 
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """The message fails for good when the count has reached the maximum."""

@@ -105,6 +105,12 @@ class EngineRules(Protocol):
     def makes(self, name: str) -> bool:
         """True: the file makes a queue of that name, or at that address."""
 
+    def places(self, message: StoredMessage, exists: Callable[[str], bool]) -> Sequence[str]:
+        """The queues that a message is put into, by name, beside the subscriptions to its topic."""
+
+    def add_queue(self, name: str) -> None:
+        """A client says in its own broker's words that this is a queue, which that broker makes then."""
+
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """Decide about a delivery that came back; ``seen``: its client has had it."""
 

@@ -67,7 +67,7 @@ class Addresses:
         spelling = self.spelling_of(text)
         if spelling is None:
             return self.read(text)
-        return spelling.sent(text, headers.get(spelling.type_of_sent)) or self._as_known(text)
+        return self._made(spelling.sent(text, headers.get(spelling.type_of_sent))) or self._as_known(text)
 
     def read_reply_to(self, text: str) -> Destination:
         """The destination of a `reply-to`. Raises as `read`."""
@@ -96,10 +96,15 @@ class Addresses:
         text = headers["destination"]
         spelling = self.spelling_of(text)
         if spelling is not None:
-            return spelling.consumed(text, headers.get(spelling.type_of_consumed)) or self._as_known(text)
+            return self._made(spelling.consumed(text, headers.get(spelling.type_of_consumed))) or self._as_known(text)
         found = self.read(text)
         if isinstance(found, (TemporaryQueue, TemporaryTopic)) and found not in self._called:
             raise InvalidDestinationError(f"{text}: only the connection that made it can consume it")
+        return found
+
+    def _made(self, found: Destination | None) -> Destination | None:
+        if isinstance(found, Queue):
+            self._core.call(lambda engine, _now: engine.rules.add_queue(found.name))
         return found
 
     def _as_known(self, text: str) -> Destination:
