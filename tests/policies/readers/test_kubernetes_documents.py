@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 from tests.policies.readers.documents import address_settings, read, written
-from tests.policies.readers.test_kubernetes_files import of, values
+from tests.policies.readers.test_kubernetes_files import RESOURCES, of, values
 
 import redelivery
+from redelivery.broker import EmbeddedBroker
+from redelivery.operate.convert import convert
+from redelivery.operate.diff import diff
 from redelivery.policies.brokers.artemis.rules import ArtemisRules
 from redelivery.policies.files.places import ConfigFileError
 
@@ -114,3 +117,25 @@ def test_a_file_without_a_broker_says_what_is_in_it() -> None:
         ConfigFileError, match=r"nothing among ConfigMap, Service \(ConfigMap c has broker\.xml: write that"
     ):
         read(f"{config}---\n{{apiVersion: v1, kind: Service}}", "all.yaml")
+
+
+def test_the_embedded_broker_does_what_the_resource_says(tmp_path: Path) -> None:
+    text = RESOURCES.replace("deadLetterAddress: orders.dead, autoCreateDeadLetterResources: yes, ", "")
+    path = written(tmp_path, "cr.yaml", text.replace("redeliveryDelay: 500", "redeliveryDelay: 10"))
+    policies = redelivery.policies.read(path)
+    expected = policies.explain("orders.eu")
+    assert (expected.maximum, expected.dead_letter) == (4, "DLQ")
+    assert diff(policies, read(convert(policies, "artemis").text)) == ()
+    with (
+        EmbeddedBroker("of-a-resource", config=path) as broker,
+        redelivery.connect(broker.vm_url, policies=policies) as connection,
+        connection.session("transacted") as session,
+    ):
+        broker.send("orders.eu", "two chairs")
+        consumer, seen = session.consumer("orders.eu"), 0
+        while (message := consumer.receive(timeout=0.5)) is not None:
+            seen += 1
+            session.rollback()
+        dead = session.consumer("DLQ").receive(timeout=5)
+        assert dead is not None
+        assert (seen, dead.body, message) == (4, "two chairs", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,6 +41,8 @@ spec:
   - addressSettings."kept.#".noExpiry=true
   - broker-0.addressSettings."#".maxDeliveryAttempts=6
 """
+OWN = re.compile(r'<address-setting match="#">\s*<auto-delete.*?</address-setting>', re.DOTALL)  # of the tests' broker
+ADDRESSES = {"dead_letter_address", "expiry_address"}
 NAMES = ("orders", "orders.eu", "orders.eu.a", "orders.us", "created.a", "noroute", "kept.x", "other")
 IMAGE = "".join(
     setting(match, dead_letter_address="DLQ", expiry_address="ExpiryQueue", redelivery_delay=0)
@@ -68,12 +71,12 @@ def test_artemis_itself_has_each_setting_that_is_read_of_a_resource(tmp_path: Pa
     assert isinstance(rules, ArtemisRules)
     spec = replace(BROKER, command=lambda site: [*BROKER.command(site), "--properties", str(file)])
     with (
-        running(spec, artemis_with(IMAGE, "DLQ")) as broker,
+        running(spec, lambda site: OWN.sub("", artemis_with(IMAGE, "DLQ")(site), count=1)) as broker,
         redelivery.connect(f"amqp://{broker.host}:{broker.ports['amqp']}") as connection,
     ):
         reported = artemis_rules(connection, NAMES)
     for name in NAMES:
         itself, ours = reported.settings_for(name), rules.settings_for(name)
-        for field in itself.fields_set - {"max_redelivery_delay"}:
+        for field in (itself.fields_set | ADDRESSES) - {"max_redelivery_delay"}:
             assert getattr(itself, field) == getattr(ours, field), (name, field)
         assert itself.longest_delay == ours.longest_delay, name
