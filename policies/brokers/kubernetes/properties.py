@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final, TypeAlias
 
+from redelivery.policies.brokers.artemis.names import CONCERNS
 from redelivery.policies.brokers.kubernetes.documents import Resource
 from redelivery.policies.brokers.kubernetes.entries import shown_value
 from redelivery.policies.brokers.kubernetes.names import VERSIONS, WITH_PROPERTIES
@@ -42,7 +43,9 @@ def property_files(broker: Resource, secrets: Iterable[Resource], report: Readin
         if secret is not None and secret.name.endswith(_READ_FROM):
             yield from _of_secret(secret, pods, report)
         elif each.value:
-            report.skip(f"secret {shown_value(each)} of extraMounts", each.place)
+            has_properties = isinstance(each.value, str) and each.value.endswith(_READ_FROM)
+            why = "Artemis applies the properties in it after those of the resource" if has_properties else ""
+            report.skip(f"secret {shown_value(each)} of extraMounts", each.place, why)
     for each in mounts.get("configMaps") or ():
         report.skip(f"configMap {shown_value(each)} of extraMounts", each.place)
     for other in known.values():
@@ -50,7 +53,7 @@ def property_files(broker: Resource, secrets: Iterable[Resource], report: Readin
     for name in ("initImage", "image"):
         found = plan.get(name)
         if found is not None and found.value not in ("", "placeholder"):
-            report.skip(f"{name} {shown_value(found)}, which can have a broker.xml of its own", found.place)
+            report.skip(f"{name} {shown_value(found)}", found.place, "it can have another broker.xml")
 
 
 class _Pods:
@@ -67,7 +70,8 @@ class _Pods:
             return name, False
         if self._is_one and not found[1].strip("0"):
             return found[2], True
-        self._report.skip(f"{name}, for pod {found[1]} only", place)
+        why = f"it counts in pod {found[1]} only" if CONCERNS.search(name) else ""
+        self._report.skip(f"{name}, for pod {found[1]} only", place, why)
         return None
 
 

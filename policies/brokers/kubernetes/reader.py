@@ -38,7 +38,8 @@ def read_kubernetes(root: Json, report: ReadingReport) -> ArtemisRules:
     if found.broker is not None:
         rules = of_broker(found.broker, found.secrets, report)
     elif not report.problems:
-        report.skip("the broker of these addresses is not in this file: the image's settings count", root.place)
+        why = "its address settings are taken to be those of the image"
+        report.skip("the broker of these addresses is not in this file", root.place, why)
     made = (queue for each in found.addresses for queue in _queue(each, report))
     queues = {(each.address, each.routing, each.name): each for each in (*rules.queues, *made)}
     return replace(rules, queues=tuple(queues[key] for key in sorted(queues)))

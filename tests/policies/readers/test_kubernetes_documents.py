@@ -35,6 +35,7 @@ def test_what_is_mounted_is_not_read_and_said() -> None:
         "secret 'other' of extraMounts (cr.yaml:6:38)",
         "configMap 'logging' of extraMounts (cr.yaml:6:59)",
     ]
+    assert [bool(each.why) for each in of(MOUNTS).unread] == [True, False, False]  # that of properties decides
 
 
 @pytest.mark.parametrize(

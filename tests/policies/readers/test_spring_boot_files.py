@@ -51,6 +51,7 @@ def test_the_documents_without_a_profile_count_and_those_of_the_one_that_is_name
     unread = [each.name for each in found.unread]
     assert any(each.startswith("the profile prod") for each in unread)
     assert any(each.startswith("spring.jms.listener.session") for each in unread)
+    assert all(each.why for each in found.unread if each.name != "server")
 
 
 def test_each_setting_has_its_place() -> None:

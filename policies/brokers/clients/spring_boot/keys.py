@@ -55,7 +55,10 @@ def counting(documents: list[list[BoundKey]], report: ReadingReport) -> dict[str
         if profile is not None and _EXPRESSION.search(profile.text):
             report.problem(f"the profiles {profile.text!r} are not evaluated", profile.place)
         elif profile is not None and not _is_active(profile, report.part):
-            report.skip(f"the profile {profile.text}", profile.place)
+            has_client = any(key.name.startswith(("spring.activemq.", "spring.artemis.")) for key in each)
+            file, first = profile.place.file, next(iter(_names(profile)), "")
+            why = f"its properties of the client count where it is active, as in {file}#{first}" if has_client else ""
+            report.skip(f"the profile {profile.text}", profile.place, why)
         else:
             found |= _once(each, report)
     return found

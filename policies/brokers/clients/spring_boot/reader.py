@@ -21,7 +21,15 @@ _ACTIVEMQ: Final = "spring.activemq."
 _ARTEMIS: Final = "spring.artemis."
 _URL: Final = "spring.activemq.brokerurl"
 _NON_BLOCKING: Final = "spring.activemq.nonblockingredelivery"
-_DECIDING: Final = ("spring.jms.", "spring.config.import")  # how listeners acknowledge, and files that are read as well
+_ACKNOWLEDGES: Final = "it decides if a message whose listener fails is redelivered at all"
+_DECIDING: Final = {
+    "spring.config.import": "it can have other properties of the client",
+    "spring.jms.listener.acknowledgemode": _ACKNOWLEDGES,
+    "spring.jms.listener.session.": _ACKNOWLEDGES,
+    "spring.jms.template.timetolive": "messages expire after it",
+    "spring.jms.": "",
+}
+"""The beginnings of names -> how that decides."""
 _WORDS: Final = {"on": "true", "yes": "true", "1": "true", "off": "false", "no": "false", "0": "false"}
 
 
@@ -39,8 +47,9 @@ def read_spring_boot(root: Json | Sequence[Property], report: ReadingReport) -> 
     of_activemq = [each for name, each in keys.items() if name.startswith(_ACTIVEMQ)]
     of_artemis = [each for name, each in keys.items() if name.startswith(_ARTEMIS)]
     for name, each in keys.items():
-        if name.startswith(_DECIDING):
-            report.skip(each.written, each.place)
+        why = next((said for start, said in _DECIDING.items() if name.startswith(start)), None)
+        if why is not None:
+            report.skip(each.written, each.place, why)
     if of_activemq and of_artemis:
         where = f"spring.artemis ({of_artemis[0].place}): the client that is on the class path counts; leave one out"
         report.problem(f"spring.activemq and {where}", of_activemq[0].place)

@@ -31,7 +31,7 @@ def read_options(url: str, report: ReadingReport, place: Place) -> UrlOptions:
     """Read the options of a URL; those of one that is a placeholder without a value are skipped."""
     text = report.resolved(url, unknown=True)
     if _PLACEHOLDER in text and "?" not in text:
-        report.skip(f"the options of the URL {url}", place)
+        report.skip(f"the options of the URL {url}", place, "they can have a redelivery policy")
         return NO_OPTIONS
     if _JMS not in text:
         return NO_OPTIONS
