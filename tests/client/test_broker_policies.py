@@ -7,6 +7,7 @@ import json
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from tests.client.gated import Site
@@ -27,10 +28,12 @@ from redelivery import (
     RedeliveryPolicyMap,
     SharedDeadLetterStrategy,
 )
+from redelivery.broker import EmbeddedBroker
 from redelivery.client.options import merge_options
 from redelivery.policies.brokers.clients.url.rules import ClientRules
 from redelivery.policies.brokers.formats import read_url
 from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.testing.brokers.real import RealBroker
 
 SETTINGS: dict[str, dict[str, object]] = {
     "short.#": {"dead_letter_address": "Short.Dead", "max_delivery_attempts": 2},
@@ -323,3 +326,51 @@ def test_a_virtual_host_that_the_file_does_not_have_is_refused() -> None:
     assert merge_options("amqp://a/bare", policies=policies).dead_letter_strategies.strategy_for("q") == (
         DiscardingDeadLetterStrategy()
     )
+
+
+def test_the_queue_that_it_was_consumed_from_counts_and_not_the_one_in_its_header() -> None:
+    """A broker that moves a message leaves ``to`` as it was: what failed in a dead-letter queue went there again."""
+    proton = pytest.importorskip("proton")
+    utils = pytest.importorskip("proton.utils")
+    strategies = {"parked": SharedDeadLetterStrategy("Parked.Dead"), "orders": SharedDeadLetterStrategy("parked")}
+    with EmbeddedBroker("moved", amqp_port=0) as broker:
+        raw = utils.BlockingConnection(broker.amqp_url, timeout=10)
+        raw.create_sender("parked").send(proton.Message(address="queue://orders", body="m", durable=True))
+        raw.close()
+        options: dict[str, Any] = {"redelivery_policy": AT_ONCE, "dead_letter_strategies": strategies}
+        with (
+            redelivery.connect(broker.amqp_url, **options) as connection,
+            connection.session(AckMode.TRANSACTED) as session,
+        ):
+            message = receive(session.consumer("parked"))
+            assert str(message.destination) == "queue://orders"
+            session.rollback()
+        assert (broker.queue_depth("parked"), broker.queue_depth("Parked.Dead")) == (0, 1)
+
+
+@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
+def test_a_composite_consumer_has_the_entries_of_each_of_its_queues(
+    redelivery_activemq: RealBroker, protocol: str
+) -> None:
+    """ActiveMQ alone has them: a message counts by the queue that it was on."""
+    pytest.importorskip("proton")
+    url = redelivery_activemq.stomp_url if protocol == "stomp" else redelivery_activemq.amqp_url
+    once, thrice, place = (f"composite.{protocol}.{each}.{uuid4().hex[:8]}" for each in ("once", "thrice", "dead"))
+    twice_more = RedeliveryPolicy(maximum_redeliveries=2, initial_redelivery_delay=0, redelivery_delay=0)
+    with redelivery.connect(
+        url,
+        redelivery_policies={once: AT_ONCE, thrice: twice_more},
+        dead_letter_strategies={once: DiscardingDeadLetterStrategy(), thrice: SharedDeadLetterStrategy(place)},
+    ) as connection:
+        with connection.session() as session:
+            for name in (once, thrice):
+                session.producer(name).send(name)
+        deliveries = dict.fromkeys((once, thrice), 0)
+        with connection.session(AckMode.TRANSACTED) as session:
+            consumer = session.consumer(f"{once},{thrice}")
+            while (message := consumer.receive(0.5 if sum(deliveries.values()) >= 4 else 10)) is not None:
+                deliveries[message.body] += 1
+                session.rollback()
+        assert deliveries == {once: 1, thrice: 3}
+        with connection.session() as session:
+            assert receive(session.consumer(place)).body == thrice

@@ -177,7 +177,8 @@ class StompDialect:
         parks: an ACK in a transaction that is aborted later frees the window meanwhile.
         commit_ends_parking: a COMMIT makes every delivery of the socket that is acknowledged in any open transaction
             unknown, so that nothing else may be enlisted or parked then.
-        receipt_starves_patterns: a consumer of a pattern that asks for a receipt gets nothing of what is there.
+        receipt_starves_patterns: a consumer of a pattern, or of `a,b`, that asks for a receipt gets nothing of what is
+            there.
         receipt_in_transaction: a SEND in a transaction is answered at once, not at the commit.
         releases_as_new: what goes back at UNSUBSCRIBE comes with ``redelivered:false``, though it was delivered.
         commit_confirms_sends: the answer to COMMIT says that every SEND in it is done. Otherwise each SEND is answered

@@ -54,7 +54,8 @@ class StompChannel(Channel):
         events = BrowseSubscription(self._context.events) if link.spec.browse else self._context.events
         subscription = StompSubscription(link, events, dialect, self._context.version)
         pending, receipt = self._context.ask()
-        errors, silent = router.errors, link.destination.is_pattern and dialect.receipt_starves_patterns
+        several = link.destination.is_pattern or "," in link.destination.name
+        errors, silent = router.errors, several and dialect.receipt_starves_patterns
         frame = subscribing.subscribe_frame(self._context, link, headers, receipt, silent=silent)
         self._add(subscription, [])
         if dialect.needs_extra_subscription:
