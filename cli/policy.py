@@ -99,6 +99,7 @@ def draw(
 @policy.command()
 def table(
     file: File,
+    client: Client = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table of Markdown.")] = False,
     json_: AsJson = False,
     property: Properties = None,
@@ -107,7 +108,7 @@ def table(
     if markdown and json_:
         raise typer.BadParameter("use --markdown or --json", param_hint="--markdown")
     with _errors("table"):
-        found = table_of(_read(file, property))
+        found = table_of(_read(file, property), None if client is None else _read(client, property))
         if json_:
             print(to_json(found.as_dict(), 2))
         else:

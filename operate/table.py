@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.operate.simulate import Simulation, simulate
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import Address, DestinationRules, counted, duration_text
 from redelivery.policies.destinations.examples import OTHER, examples_by_title, examples_of
@@ -20,23 +21,30 @@ _OTHER_TOPICS: Final = "(all other topics)"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``title``: a destination of the file, a pattern, or all others. ``rules``: its own, or those of an example."""
+    """``title``: a destination of the file, a pattern, or all others. ``rules``: its own, or those of an example.
+
+    ``together``: what broker and client make of it, where a client was given.
+    """
 
     title: str
     rules: DestinationRules
+    together: Simulation | None = None
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The texts of the columns."""
         rules = self.rules
         example = f" (such as {rules.destination})" if is_pattern(self.title) else ""
+        expired = rules.expired or ("kept" if rules.kept else "removed")
+        if self.together is not None:
+            return (f"{self.title}{example}", *_shown(self.together), expired)
         if rules.counts == "give-ups" and rules.maximum == 1:
             attempts, time = "as the client says", ""
         else:
             attempts = "no limit" if rules.maximum is None else counted(rules.maximum, rules.counts)
             time = "" if rules.maximum is None else duration_text(rules.delays).removeprefix(" over ")
         then = "" if rules.maximum is None else rules.fate
-        return f"{self.title}{example}", attempts, time, then, rules.expired or ("kept" if rules.kept else "removed")
+        return f"{self.title}{example}", attempts, time, then, expired
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,7 @@ class Table:
                     "then": each.rules.fate if each.rules.maximum is not None else None,
                     "expired": each.rules.expired,
                     "summary": each.rules.summary,
+                    **({} if each.together is None else {"together": _as_dict(each.together)}),
                 }
                 for each in self.rows
             ],
@@ -83,19 +92,40 @@ class Table:
         }
 
 
-def table(policies: BrokerPolicies) -> Table:
-    """Return a row for each destination and pattern of the file, and for all others, the topics where they differ."""
-    rows = [Row(title, policies.explain(each)) for title, each in _examples(policies)]
-    queues, topics = policies.explain(Queue(OTHER)), policies.explain(Topic(OTHER))
-    rows.append(Row(_OTHERS, queues))
-    if (queues.summary, queues.expired) != (topics.summary, topics.expired):
-        rows.append(Row(_OTHER_TOPICS, topics))
-    return Table(tuple(rows), policies.not_read)
+def table(policies: BrokerPolicies, client: BrokerPolicies | None = None) -> Table:
+    """Return a row for each destination and pattern of the file, and for all others, the topics where they differ.
+
+    With a client's file, a row says what both make of a message that fails, and its destinations have rows too.
+    """
+    named = [*policies.rules.names(), *(client.rules.names() if client is not None else ())]
+    rows = [_row(title, each, policies, client) for title, each in _examples(policies, named)]
+    queues, topics = (_row(_OTHERS, each, policies, client) for each in (Queue(OTHER), Topic(OTHER)))
+    rows.append(queues)
+    if (queues.cells, queues.rules.summary) != (topics.cells, topics.rules.summary):
+        rows.append(replace(topics, title=_OTHER_TOPICS))
+    return Table(tuple(rows), (*policies.not_read, *(client.not_read if client is not None else ())))
 
 
-def _examples(policies: BrokerPolicies) -> Iterator[tuple[str, Destination]]:
+def _row(title: str, example: Destination, policies: BrokerPolicies, client: BrokerPolicies | None) -> Row:
+    known = client is not None and not isinstance(example, Address)  # which no client has
+    return Row(title, policies.explain(example), simulate(policies, example, client) if known else None)
+
+
+def _shown(together: Simulation) -> tuple[str, str, str]:
+    """Attempts, time and place of both together."""
+    if together.total is None:
+        return "no limit", "", ""
+    at = f"{together.attempts[-1].at:.6g} s" if together.total == len(together.attempts) else ""
+    return f"{together.total} attempts", at, together.ends
+
+
+def _as_dict(together: Simulation) -> dict[str, Any]:
+    return {"attempts": together.total, "then": together.ends, "decides": together.wins}
+
+
+def _examples(policies: BrokerPolicies, named: Iterable[str]) -> Iterator[tuple[str, Destination]]:
     """Iterate over the titles, each with an example about which no more specific title says more."""
-    titles = dict.fromkeys(policies.rules.names())
+    titles = dict.fromkeys(named)
     examples: dict[str, Iterable[Destination]] = {**examples_by_title(titles)}
     examples |= {each: () for each in overlaps(titles) if each not in titles}
     for title, found in examples.items():

@@ -171,3 +171,18 @@ def test_a_picture_begins_with_attempt_1_and_has_days(tmp_path: Path) -> None:
     assert "<!-- 1 -->" in drawn
     assert "<!-- 0 -->" in drawn.partition("matplotlib.axis_2")[0]  # of the time, and not of the attempts
     assert "<!-- 0 -->" not in drawn.partition("matplotlib.axis_2")[2]
+
+
+def test_with_a_client_s_file_a_row_is_what_both_make_of_it() -> None:
+    broker = read(address_settings(**{"#": {"dead_letter_address": "DLQ", "max_delivery_attempts": 4}}), "broker.xml")
+    client = read(
+        '<beans><bean class="org.apache.activemq.broker.region.policy.RedeliveryPolicyMap"><property '
+        'name="redeliveryPolicyEntries"><bean class="org.apache.activemq.RedeliveryPolicy"><property name="queue" '
+        'value="orders"/><property name="maximumRedeliveries" value="2"/></bean></property></bean></beans>',
+        "client.xml",
+    )
+    found = table(broker, client)
+    rows = {row.title: row.cells[1:4] for row in found.rows}
+    assert rows["queue://orders"] == ("3 attempts", "2 s", "DLQ")
+    assert rows["(all others)"] == ("7 attempts", "6 s", "DLQ")
+    assert found.as_dict()["rows"][-1]["together"] == {"attempts": 7, "then": "DLQ", "decides": "client"}
