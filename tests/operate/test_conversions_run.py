@@ -95,7 +95,7 @@ class OverAmqp:
         from tests.broker.amqp.amqp_client import MODIFIED
 
         with self.client() as peer:
-            peer.send(peer.sender(queue, *self.capabilities), {"body": queue, "durable": False})
+            peer.send(peer.sender(queue, *self.capabilities), {"body": queue, "durable": self.host is None})
             link, deliveries = peer.receiver(queue, *self.capabilities, credit=1), 0
             while deliveries < most and self._comes(peer):
                 delivery, _ = peer.one()
