@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from redelivery.model.destinations import Queue
-from redelivery.policies.brokers.rules import Rules, policy_at_once, separately, strategy_to, usable
+from redelivery.policies.brokers.rules import Rules, policy_at_once, separately, strategy_to
 from redelivery.policies.dead_letters import DeadLetterStrategy
 from redelivery.policies.destinations.examples import sample_of
+from redelivery.policies.destinations.overlaps import is_exact, usable
 from redelivery.policies.destinations.patterns import REST
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
@@ -101,7 +102,7 @@ class HostedRules(Rules, Generic[H, Q]):
         """The queues, and the keys of what is made by a regular expression: each with a queue that it is for."""
         made = {key: sample_of(key).name for each in self._expressions() for key in keys_of(each, within=False).keys}
         made.pop(REST, None)
-        return {**made, **{name: name for name in self.names()}}
+        return {**made, **{name: name for name in self.names() if is_exact(name)}}
 
     def _expressions(self) -> Iterable[str]:
         """The regular expressions of queues that the broker makes by itself, those of the default virtual host."""

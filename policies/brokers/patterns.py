@@ -24,6 +24,7 @@ from redelivery.policies.dead_letters import (
     Native,
 )
 from redelivery.policies.destinations.examples import as_destination, sample_of
+from redelivery.policies.destinations.overlaps import is_exact
 from redelivery.policies.destinations.patterns import ONE, REST
 from redelivery.policies.files.report import ReadingReport
 from redelivery.policies.files.xml import Element, parse
@@ -161,6 +162,8 @@ def dead_letter_queue(pattern: Pattern, losses: Losses) -> str | None:
         losses.add(f"{pattern.key}: dead-letter queues of their own become one, {DEFAULT_DEAD_LETTER_QUEUE}")
         return DEFAULT_DEAD_LETTER_QUEUE
     if isinstance(decision, Native):
+        if pattern.strategy != BrokerDeadLetterStrategy():
+            losses.add(f"{pattern.key}: dead letters go to {DEFAULT_DEAD_LETTER_QUEUE}, and not where the file says")
         return DEFAULT_DEAD_LETTER_QUEUE
     return decision.destination.name if isinstance(decision, CopyTo) else None
 
@@ -174,5 +177,7 @@ def say_hosts(hosts: Iterable[tuple[str, Iterable[str]]], losses: Losses) -> Non
                 f"virtual host {host!r}: its queues are among the others, and its values for all other queues are lost"
             )
         for queue in queues:
+            if not is_exact(queue):
+                losses.add(f"queue {queue!r} is lost: elsewhere this is not the name of one queue")
             if seen.setdefault(queue, host) != host:
                 losses.add(f"virtual host {host!r}: {queue} has the values of that of {seen[queue]!r}")

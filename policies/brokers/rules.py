@@ -10,11 +10,16 @@ from itertools import cycle
 from typing import ClassVar, Final, Literal, Self, TypeAlias, TypeVar
 
 from redelivery.model.destinations import Destination, Queue, Topic
-from redelivery.model.errors import ConfigError, InvalidDestinationError
+from redelivery.model.errors import InvalidDestinationError
 from redelivery.policies.activemq.back_off import Random
-from redelivery.policies.dead_letters import DeadLetterStrategy, DiscardingDeadLetterStrategy, SharedDeadLetterStrategy
+from redelivery.policies.dead_letters import (
+    BrokerDeadLetterStrategy,
+    DeadLetterStrategy,
+    DiscardingDeadLetterStrategy,
+    SharedDeadLetterStrategy,
+)
 from redelivery.policies.destinations.examples import OTHER
-from redelivery.policies.destinations.map import DestinationMap
+from redelivery.policies.destinations.overlaps import is_exact
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.policies.durations import seconds_text, time_text
@@ -295,10 +300,13 @@ def policy_at_once(maximum: int | None) -> RedeliveryPolicy:
 
 
 def strategy_to(queue: str | None) -> DeadLetterStrategy:
-    """Return a client's strategy that sends every dead letter to that queue; None: it discards them."""
-    if queue is None:
-        return DiscardingDeadLetterStrategy()
-    return SharedDeadLetterStrategy(Queue(queue), process_non_persistent=True)
+    """Return a client's strategy that sends every dead letter to that queue; None: it discards them.
+
+    Where the queue has a name that no destination of ours has, it is left to the broker.
+    """
+    if queue is not None and not is_exact(queue):
+        return BrokerDeadLetterStrategy(configured=True)
+    return DiscardingDeadLetterStrategy() if queue is None else SharedDeadLetterStrategy(Queue(queue))
 
 
 def separately(failed: DeadLetterStrategy, expired: DeadLetterStrategy) -> DeadLetterStrategy:
@@ -308,26 +316,6 @@ def separately(failed: DeadLetterStrategy, expired: DeadLetterStrategy) -> DeadL
     if expired == DiscardingDeadLetterStrategy():
         return replace(failed, process_expired=False)
     return replace(failed, for_expired=expired)
-
-
-def usable(entries: Mapping[str, T]) -> dict[str, T]:
-    """Return the entries whose keys can be keys of a `DestinationMap`: a broker's ``/queue/x`` is none of ours."""
-    alone = {key: value for key, value in entries.items() if _is_map({key: value})}
-    if _is_map(alone):
-        return alone
-    found: dict[str, T] = {}
-    for key, value in alone.items():  # two that are the same otherwise written
-        if _is_map({**found, key: value}):
-            found[key] = value
-    return found
-
-
-def _is_map(entries: Mapping[str, T]) -> bool:
-    try:
-        DestinationMap(entries)
-    except ConfigError:
-        return False
-    return True
 
 
 def counted(number: int, counts: Counts) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations, islice
 from typing import Final, TypeVar
 
+from redelivery.model.destinations import Queue
+from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.policies.destinations.map import DestinationMap
 from redelivery.policies.destinations.patterns import ONE, REST, covers, words_of
 
@@ -19,6 +21,14 @@ _MOST_PAIRS: Final = 100_000
 def is_pattern(title: str) -> bool:
     """Say whether it stands for more than one destination."""
     return bool(WILDCARDS & set(title.rpartition("://")[2].split("."))) or "," in title
+
+
+def is_exact(name: str) -> bool:
+    """Say whether the name of a broker's queue is, as a key of a map, that queue and nothing else."""
+    try:
+        return not is_pattern(name) and "://" not in name and bool(Queue(name))
+    except InvalidDestinationError:
+        return False
 
 
 def overlaps(titles: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -80,3 +90,23 @@ def with_overlaps(entries: Mapping[str, T], value_of: Callable[[str], T]) -> dic
     if all(chosen.get(each) == value for each, value in shared.items()):
         return dict(entries)
     return {**entries, **shared}
+
+
+def usable(entries: Mapping[str, T]) -> dict[str, T]:
+    """Return the entries whose keys can be keys of a `DestinationMap`: a broker's ``/queue/x`` is none of ours."""
+    alone = {key: value for key, value in entries.items() if _is_map({key: value})}
+    if _is_map(alone):
+        return alone
+    found: dict[str, T] = {}
+    for key, value in alone.items():  # two that are the same otherwise written
+        if _is_map({**found, key: value}):
+            found[key] = value
+    return found
+
+
+def _is_map(entries: Mapping[str, T]) -> bool:
+    try:
+        DestinationMap(entries)
+    except ConfigError:
+        return False
+    return True

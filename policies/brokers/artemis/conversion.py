@@ -21,9 +21,9 @@ from redelivery.policies.brokers.patterns import (
     survives,
 )
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rules import usable
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE, IndividualDeadLetterStrategy
 from redelivery.policies.destinations.address_settings import AddressSettings
+from redelivery.policies.destinations.overlaps import usable
 from redelivery.policies.destinations.patterns import REST
 
 _APART: Final = "ActiveMQ.DLA"  # the address of dead letters in queues of their own, beside a shared queue

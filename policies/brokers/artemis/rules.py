@@ -21,7 +21,6 @@ from redelivery.policies.brokers.rules import (
     listed_delays,
     separately,
     strategy_to,
-    usable,
 )
 from redelivery.policies.dead_letters import (
     BrokerDeadLetterStrategy,
@@ -31,7 +30,7 @@ from redelivery.policies.dead_letters import (
 )
 from redelivery.policies.destinations.address_settings import AddressSettings
 from redelivery.policies.destinations.examples import examples_of
-from redelivery.policies.destinations.overlaps import with_overlaps
+from redelivery.policies.destinations.overlaps import usable, with_overlaps
 from redelivery.policies.destinations.patterns import ONE, REST, covers
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap

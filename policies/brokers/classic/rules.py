@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic, Topic, read_destination
-from redelivery.policies.brokers.rules import Delay, DestinationRules, Matched, Rules, listed_delays, usable
+from redelivery.policies.brokers.rules import Delay, DestinationRules, Matched, Rules, listed_delays
 from redelivery.policies.dead_letters import (
     CopyTo,
     DeadLetterStrategy,
@@ -17,7 +17,7 @@ from redelivery.policies.dead_letters import (
     SharedDeadLetterStrategy,
 )
 from redelivery.policies.destinations.map import DestinationMap
-from redelivery.policies.destinations.overlaps import with_overlaps
+from redelivery.policies.destinations.overlaps import usable, with_overlaps
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.policies.files.places import NOWHERE, Place, Setting

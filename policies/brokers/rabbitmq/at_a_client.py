@@ -6,9 +6,10 @@ from typing import Protocol
 
 from redelivery.model.destinations import Destination, Queue
 from redelivery.policies.brokers.rabbitmq.values import QUORUM, RabbitPolicy
-from redelivery.policies.brokers.rules import OTHERS, DestinationRules, policy_at_once, strategy_to, usable
+from redelivery.policies.brokers.rules import OTHERS, DestinationRules, policy_at_once, strategy_to
 from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, DeadLetterStrategy
 from redelivery.policies.destinations.examples import sample_of
+from redelivery.policies.destinations.overlaps import is_exact, usable
 from redelivery.policies.destinations.patterns import REST
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
@@ -67,7 +68,7 @@ def _keys(rules: QueueRules) -> dict[str, str]:
     """The queues, and the keys of others that a policy is for: each with a queue that it is for."""
     keys = dict.fromkeys(key for each in _policies(rules) for key in keys_of(each.pattern, within=True).keys)
     keys.pop(REST, None)
-    return {**{key: sample_of(key).name for key in keys}, **{name: name for name in rules.names()}}
+    return {**{key: sample_of(key).name for key in keys}, **{name: name for name in rules.names() if is_exact(name)}}
 
 
 def _strategy(rules: QueueRules, queue: str) -> DeadLetterStrategy:

@@ -25,6 +25,7 @@ from redelivery.policies.brokers.rabbitmq.values import (
     RabbitPolicy,
     RabbitQueue,
 )
+from redelivery.policies.destinations.overlaps import is_exact
 from redelivery.policies.destinations.patterns import ONE, REST
 from redelivery.policies.files.expression_keys import keys_of
 
@@ -117,7 +118,7 @@ def say_unsaid(rules: RabbitRules, to: str, losses: Losses) -> None:
             losses.add(f"{where}: dead-letter-strategy = {level.dead_letter_strategy} is lost")
         if level.delayed_retry_min is not None or level.delayed_retry_type is not None:
             losses.add(f"{where}: the delays (delayed-retry) are lost")
-    for queue in rules.queues:
+    for queue in (each for each in rules.queues if is_exact(each.name)):
         found = rules.rules_for(Queue(queue.name))
         if found.dead_letter is not None and not found.dead_letter_queues:
             target = found.dead_letter
