@@ -74,7 +74,8 @@ def save(simulated: Simulation, path: str | PathLike[str]) -> None:
     axes.set_yticks(range(1, len(drawn) + 1))
     axes.set_xlabel(f"{'seconds' if unit == 's' else unit} after the first delivery")
     axes.set_ylabel("attempt")
-    axes.set_title(f"{simulated.rules.destination} ({simulated.rules.broker}), {_end(simulated)}", fontsize=9)
+    title = f"{simulated.rules.destination} ({simulated.rules.broker}), {_end(simulated)}"
+    axes.set_title(title, fontsize=9, wrap=True)
     shown = {each.by for each in drawn}
     for by, colour in ((by, colour) for by, colour in _COLOURS.items() if by in shown):
         axes.plot([], [], "o", color=colour, label="first delivery" if by == "first" else f"redelivered by the {by}")

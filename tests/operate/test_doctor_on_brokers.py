@@ -45,7 +45,7 @@ def test_a_dead_letter_address_without_a_queue_is_found_on_artemis(redelivery_ar
     address = f"nowhere.{uuid4().hex}"
     file = read(address_settings(**{"#": {"dead_letter_address": address}}))
     report = examine(redelivery_artemis.amqp_url, file, watch=0)
-    assert said(report, "unbound") == [f"the broker has no queue on the dead-letter address {address}"]
+    assert f"the broker has no queue on the dead-letter address {address}" in said(report, "unbound")
     assert report.failed
     assert said(examine(redelivery_artemis.amqp_url, watch=0), "unbound") == []  # its own DLQ has one
 
