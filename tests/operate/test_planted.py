@@ -37,8 +37,8 @@ FAULTS = {
     ),
     "a batch is committed when it is counted": Fault(
         "operate.letters.moving",
-        "        session.commit()\n        self._count(taken)",
-        "        self._count(taken)\n        session.commit()",
+        "            session.commit()\n        self._count(len(taken))",
+        "            self._count(len(taken))\n            session.commit()",
         test_letters.test_a_refused_commit_is_counted_by_nobody,
     ),
     "a rate is that of each batch": Fault(
@@ -87,8 +87,8 @@ FAULTS = {
     ),
     "a difference of one example hides that of the next": Fault(
         "operate.diff",
-        "            found.setdefault(kind, Difference(title, example, one, two, changes))",
-        "            found.setdefault(title, Difference(title, example, one, two, changes))",
+        "found.setdefault(self._kind(example, changes), Difference(title, example, one, two, changes))",
+        "found.setdefault(title, Difference(title, example, one, two, changes))",
         test_differences.test_differences_of_topics_and_of_notes_are_found,
         raises=(ValueError,),
     ),

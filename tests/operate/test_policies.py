@@ -169,8 +169,8 @@ TOPICS = classic(
 def test_what_counts_for_topics_is_not_said_of_queues() -> None:
     artemis = convert(TOPICS, "artemis")
     again = read_content(artemis.text.encode(), "x")
-    assert again.explain("topic://news.a").dead_letter == "ActiveMQ.DLQ::TDLQ.news.a"
-    assert again.explain("orders.a").dead_letter == "ActiveMQ.DLQ::QDLQ.orders.a.x"
+    assert again.explain("topic://news.a").dead_letter == "ActiveMQ.DLA::TDLQ.news.a"
+    assert again.explain("orders.a").dead_letter == "ActiveMQ.DLA::QDLQ.orders.a.x"
     assert again.explain("both").dead_letter == "ActiveMQ.DLQ"
     assert "topic://both: both has the settings of the queues of that name" in artemis.lost
     for to in ("qpid", "broker_j", "rabbitmq"):

@@ -258,8 +258,9 @@ def test_a_client_gets_the_policies_and_strategies_that_mean_the_same() -> None:
     policy = found.redelivery_policies.policy_for("orders.eu")
     assert (policy.maximum_redeliveries, policy.delay(1), policy.delay(2)) == (2, 5.0, 5.0)
     assert found.redelivery_policies.policy_for("elsewhere").delay(1) == 0.01
-    assert found.dead_letter_strategies.strategy_for("orders.eu") == redelivery.SharedDeadLetterStrategy(
-        redelivery.Queue("DLA"), process_non_persistent=True, process_expired=False
+    copied = redelivery.SharedDeadLetterStrategy(redelivery.Queue("DLA"), process_non_persistent=True)
+    assert found.dead_letter_strategies.strategy_for("orders.eu") == redelivery.BrokerDeadLetterStrategy(
+        broker="artemis", configured=True, otherwise=copied, process_expired=False
     )
     assert found.dead_letter_strategies.strategy_for("elsewhere") == redelivery.DiscardingDeadLetterStrategy()
 
