@@ -8,7 +8,6 @@ from os import PathLike
 from typing import Any, Final, TypeVar
 
 from redelivery.model.errors import ConfigError
-from redelivery.policies.brokers.clients.url.rules import ClientRules
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.connection_url import ConnectionURL
 from redelivery.policies.dead_letters import DeadLetterStrategy
@@ -80,7 +79,7 @@ def connection_rules(
         strategies = _map(DeadLetterStrategyMap, dead_letter_strategies, dead_letter_strategy)
     else:
         rules = policies.rules.for_host(vhost)
-        if isinstance(rules, ClientRules) and rules.returning:
+        if rules.returning:
             raise ConfigError(
                 f"policies= are those of a client that redelivers nothing by itself ({policies.path}): its broker's "
                 "rules count, so read its broker's file"

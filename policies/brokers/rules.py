@@ -170,6 +170,7 @@ class Rules(ABC):
 
     ``broker``: the broker's name. ``dialect``: what `redelivery.connect` calls it. ``is_client``: it is a client, which
     leaves the rest to its broker; ``prefetch``, ``non_blocking``: what its configuration says beside its policy.
+    ``returning``: a client's, that redelivers nothing by itself, and returns to its broker what failed.
     ``makes_queues``: the broker, or its clients, make the queues that are used and are not there.
     """
 
@@ -191,6 +192,10 @@ class Rules(ABC):
     @property
     def non_blocking(self) -> bool | None:  # noqa: D102  # the class says it
         return None
+
+    @property
+    def returning(self) -> bool:  # noqa: D102  # the class says it
+        return False
 
     def address_of(self, destination: Destination) -> str | None:
         """Return the address that a destination has; None where a broker has none."""

@@ -33,7 +33,7 @@ class ClientRules(Rules):
     """``policy``: for all destinations that no one of ``entries`` is for.
 
     ``prefetch``, ``non_blocking``: None where the URL, or the file, does not say.
-    ``returning``: it redelivers nothing by itself, and returns to its broker what failed; there is no policy then.
+    ``returning``: there is no policy then.
     ``settings``: those of the policy for all; ``of_all``: those of the client itself.
     """
 
