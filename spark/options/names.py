@@ -64,7 +64,10 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "prefetch": ("prefetchsize", "prefetchcount", "queueprefetch", "prefetchpolicy", "consumerwindowsize"),
     "receiveTimeout": ("timeout", "polltimeout", "polltimeoutms", "kafkaconsumerpolltimeoutms", "readtimeout"),
     "maxReconnectTime": ("connecttimeout", "connectiontimeout", "reconnect", "requesttimeout", "retrytimeout"),
-    "deadLetterQueue": ("dlq", "deadletter", "deadletteraddress", "deadletterstrategy", "deadletterqueuename"),
+    "deadLetterQueue": (
+        *("dlq", "deadletter", "deadletteraddress", "deadletterqueuename"),
+        *("deadletterstrategy", "deadletterstrategies"),
+    ),
     "maxRedeliveries": (
         "maximumredeliveries",
         "maxretries",
@@ -107,6 +110,9 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "destination queue://orders?declare=false": ("declare", "passive", "autocreate"),
     "leave it out: the source asks no broker's management; redelivery doctor does": ("management", "managementurl"),
     "leave it out: Spark ends its processes itself": ("interrupts",),
+    "maxRedeliveries, redeliveryDelay and deadLetterQueue say of one source what a file says of a broker": (
+        *("policies", "brokerfile", "config"),
+    ),
     _ALL_COLUMNS: ("includeheaders", "columns", "includetimestamp"),
     "it belongs to the query, not to the source: df.writeStream.option('checkpointLocation', …)": (
         *("checkpointlocation", "checkpoint", "checkpointdir"),

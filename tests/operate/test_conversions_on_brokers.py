@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -30,11 +29,6 @@ pytestmark = [pytest.mark.long_form, pytest.mark.timeout(150)]
 
 Text = Callable[[Site], str]
 INPUTS: Final = {**{name: source for name, (source, *_) in SOURCES.items()}, "full": FULL, "ttl": read(TTL)}
-
-
-def within(pattern: str, text: str) -> str:
-    found = re.search(pattern, text, re.DOTALL)
-    return found[0] if found else ""
 
 
 def for_broker_j(text: str) -> Text:

@@ -14,10 +14,9 @@ from typing import Any, Final
 
 import pytest
 from tests.differential.files import text_of
-from tests.operate.test_conversions_on_brokers import within
 from tests.policies.readers.documents import read
 from tests.policies.readers.rabbitmq_site import site
-from tests.promises.real.started import artemis_with, hornetq_with, running, setting
+from tests.promises.real.started import artemis_with, hornetq_with, running, setting, within
 
 import redelivery
 from redelivery import AckMode

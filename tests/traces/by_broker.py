@@ -114,7 +114,7 @@ ROWS: Final[tuple[Row, ...]] = (
     (
         "copies",
         "a poisoned message of a topic leaves a copy, too",
-        COPIES,
+        ("vm", *EMBEDDED, *REAL),
         "topic-dups-ok-listener-throw topic-auto-listener-throw",
     ),
     (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Final
@@ -88,3 +89,9 @@ def setting(match: str, **values: object) -> str:
 
 ARTEMIS: Final = artemis.SPEC
 HORNETQ: Final = hornetq.SPEC
+
+
+def within(pattern: str, text: str) -> str:
+    """The first part of a text that a pattern fits; empty where there is none."""
+    found = re.search(pattern, text, re.DOTALL)
+    return found[0] if found else ""
