@@ -275,7 +275,8 @@ def test_where_brokers_make_queues_themselves_the_option_is_refused(activemq: An
         with redelivery.connect(url) as connection, connection.session() as session:
             name = f"nosuch.{uuid4().hex}?declare=false"
             producer = session.producer(name)
-            error, says = UnsupportedError, "declare=False"
+            error: type[JMSError] = UnsupportedError
+            says = "declare=False"
             if url == artemis.stomp_url:  # whose management says which queues there are
                 error, says = InvalidDestinationError, "there is no such queue"
             with pytest.raises(error, match=says):
