@@ -92,6 +92,6 @@ HORNETQ: Final = hornetq.SPEC
 
 
 def within(pattern: str, text: str) -> str:
-    """The first part of a text that a pattern fits; empty where there is none."""
+    """The first match of a pattern; empty where there is none."""
     found = re.search(pattern, text, re.DOTALL)
     return found[0] if found else ""
