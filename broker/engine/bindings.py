@@ -30,7 +30,23 @@ def subscribe(state: EngineState, subscription: Subscription, selector: Selector
             queue = None
         if queue is not None and queue.consumers and not named.shared:
             raise IllegalStateError(f"{named} is in use: it has a consumer already")
-    state.attach(queue or state.bind(binding), subscription)
+    queue = queue or state.bind(binding)
+    if not binding.durable:
+        _limit(state, queue, subscription)
+    state.attach(queue, subscription)
+
+
+def _limit(state: EngineState, queue: QueueState, subscription: Subscription) -> None:
+    """Limit what may wait for a subscriber, where the broker's rules do."""
+    found = state.rules.slow_subscribers_of(subscription.destination)
+    if found is None:
+        return
+    limit, eviction = found
+    most, own = limit.of(subscription.rated_prefetch), subscription.pending_limit
+    if own > 0:
+        most = own if most is None else min(own, most)
+    if most is not None:
+        queue.slow = most, eviction
 
 
 def unused(state: EngineState, name: str, client_id: str | None) -> QueueState:

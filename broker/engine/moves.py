@@ -16,6 +16,8 @@ from redelivery.broker.store import browsing, paging
 from redelivery.model.destinations import Topic
 from redelivery.policies.activemq.causes import expired_cause
 
+DISCARDED = "java.lang.Throwable: TopicSubDiscard. ID:"  # what ActiveMQ writes on what it evicts; then the consumer
+
 
 def accept(state: EngineState, message: StoredMessage, now: int, *, is_letter: bool = False) -> None:
     """Put a message on its queue, or those of its topic's subscriptions, or keep it until its delivery time.
@@ -24,19 +26,23 @@ def accept(state: EngineState, message: StoredMessage, now: int, *, is_letter: b
     """
     if not state.exists(message.destination):
         return  # it was removed meanwhile, and with it every possible consumer
-    message = state.rules.arriving(message, now)
+    message = state.rules.arriving(message, now, is_letter=is_letter)
     if message.delivery_time > now:
         paging.delay(state, message)
     elif isinstance(message.destination, Topic):
-        routed = False
-        for name in state.rules.places(message, state.queues.__contains__):
-            _enqueue(state, state.queue(name), message)
-            routed = True
-        for queue in state.bound.values():
-            if queue.binding is not None and queue.removed is None and queue.binding.wants(message):
-                _enqueue(state, queue, message)
-                routed = True
-        if not routed and not is_letter and state.rules.keeps_unrouted(message.destination):
+        placed = state.rules.places(message, state.queues.__contains__)
+        subscriptions = [
+            queue
+            for queue in state.bound.values()
+            if queue.binding is not None and queue.removed is None and queue.binding.wants(message)
+        ]
+        for queue in (*map(state.queue, placed), *subscriptions):
+            _enqueue(state, queue, message)
+        for queue in subscriptions:
+            if queue.slow is not None:
+                dispatch_ready(state, now)
+                evict(state, queue, now)
+        if not (placed or subscriptions) and not is_letter and state.rules.keeps_unrouted(message.destination):
             dead_letter(state, Entry(message, state.next_number(), None), "no subscription wants it", now)
     else:
         to = message.destination.name
@@ -148,7 +154,7 @@ def expire(state: EngineState, entry: Entry, now: int) -> None:
 def dead_letter(state: EngineState, entry: Entry, cause: str | None, now: int, *, expired: bool = False) -> None:
     """Send a message that was removed to its dead-letter queue, where its queue and the strategy want it."""
     letters: Sequence[StoredMessage] = ()
-    if entry.makes_dead_letter:
+    if entry.makes_dead_letter or (expired and state.rules.expired_of_volatile):
         queue = state.bound.get(entry.queue) if entry.queue is not None else None
         subscriber = queue.binding.subscriber if queue is not None and queue.binding is not None else None
         letters = state.rules.letters(Failure(entry, cause, now, expired, state.queues.__contains__, subscriber))
@@ -163,6 +169,37 @@ def dead_letter(state: EngineState, entry: Entry, cause: str | None, now: int, *
             state.observer.discarded(entry, cause or "")
     for letter in letters:
         accept(state, letter, now, is_letter=True)
+
+
+def evict(state: EngineState, queue: QueueState, now: int) -> None:
+    """Discard what waits beyond the limit of a topic's subscriber: dead letters, but for a limit of 0.
+
+    One message that has expired goes first, as with ActiveMQ's TopicSubscription.
+    """
+    assert queue.slow is not None, "it has a limit"
+    limit, eviction = queue.slow
+    most = limit + sum(consumer.ahead for consumer in queue.consumers)
+    if len(queue.pending) > most and limit:
+        late = next((entry for entry in queue.pending.values() if entry.message.expired(now)), None)
+        if late is not None:
+            expire(state, late, now)
+    while len(queue.pending) > most:
+        waiting = list(queue.pending.values())
+        places = [-1]  # what has no room at all
+        if limit:
+            messages = [entry.message for entry in waiting]
+            priorities, stamps = [each.priority for each in messages], [each.timestamp for each in messages]
+            places = eviction.chosen([each.properties for each in messages], priorities, stamps)
+        for entry in [waiting[place] for place in places]:
+            entry.leave()
+            state.forget(entry)
+            why = f"a subscriber is slow, for which at most {limit} may wait"
+            state.rules.lost.note(entry.message, f"{why}: it is a dead letter" if limit else why, now)
+            if limit:
+                entry.makes_dead_letter = True
+                dead_letter(state, entry, f"{DISCARDED}{queue.name}", now)
+            elif state.observer is not None:
+                state.observer.discarded(entry, why)
 
 
 def drop(state: EngineState, entry: Entry, reason: str) -> None:

@@ -16,6 +16,7 @@ from redelivery.broker.engine.subscriptions import SLACK, Cursor, Subscription
 from redelivery.broker.store.places import Places
 from redelivery.model.destinations import Destination, SubscriptionName, Topic
 from redelivery.model.selectors.selector import Selector
+from redelivery.policies.brokers.classic.arrivals import Eviction
 from redelivery.policies.destinations.map import matches
 
 SUBSCRIPTION: Final = "topic-subscription://"  # how the names of bound queues begin; no client can consume one by name
@@ -86,6 +87,7 @@ class QueueState:
         "parked",
         "pending",
         "removed",
+        "slow",
         "tried",
     )
 
@@ -103,6 +105,7 @@ class QueueState:
         self.groups: OrderedDict[str, list[Subscription]] = OrderedDict()  # of several one each, by their selectors
         self.loads: Counter[Subscription] = Counter()  # how many groups each consumer has
         self.removed: str | None = None
+        self.slow: tuple[int, Eviction] | None = None  # how many may wait for its subscriber, and which go
         self.on_disk = 0
         self.front = 0
         self.left = Places()

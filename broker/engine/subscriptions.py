@@ -14,6 +14,7 @@ from redelivery.broker.store.places import Places
 from redelivery.model.destinations import Destination, SubscriptionName
 from redelivery.model.selectors.selector import Selector
 
+AHEAD: Final = 32767  # ActiveMQ's prefetch of topics
 SLACK: Final = 1024  # entries that have left are not worth looking for, as long as they are so few
 
 
@@ -93,8 +94,10 @@ class Subscription:
         "open",
         "origin",
         "outbox",
+        "pending_limit",
         "prefetch",
         "queues",
+        "rated_prefetch",
         "selector",
         "tried",
         "undelivered",
@@ -121,6 +124,8 @@ class Subscription:
         self.named = named
         self.client_id = client_id
         self.exclusive = exclusive
+        self.rated_prefetch = prefetch  # by which ActiveMQ rates how many messages may wait for it
+        self.pending_limit = 0  # how many of these it asks for itself; 0: it does not
         self.open = False
         self.closed = False
         self.selector: Selector | None = None
@@ -139,6 +144,11 @@ class Subscription:
     def room(self) -> bool:
         """True: its window takes another message."""
         return self.open and self.filling < self.prefetch
+
+    @property
+    def ahead(self) -> int:
+        """The number of messages that ActiveMQ would have sent it and that wait here, as it has no room."""
+        return 0
 
     @property
     def ready(self) -> bool:
@@ -262,6 +272,12 @@ class CreditSubscription(Subscription):
             exclusive=exclusive,
         )
         self.credit = 0
+        self.rated_prefetch = AHEAD
+
+    @property
+    def ahead(self) -> int:
+        """See `Subscription`: ActiveMQ's AMQP takes messages of a topic before the link has credit for them."""
+        return max(0, AHEAD - len(self.in_flight))
 
     @property
     def room(self) -> bool:

@@ -69,6 +69,7 @@ HEADERS: Final = (
     _STOMP.exclusive_header or "",
     _STOMP.subscription_header or "",
 )
+PENDING_LIMIT: Final = "activemq.maximumPendingMessageLimit"  # of a SUBSCRIBE: how many may wait for it, at most
 DELAY: Final = _STOMP.delay_header or ""  # of a SEND
 REPEATS: Final = activemq.REPEATS  # which it refuses
 PROTOCOL_EXCEPTION: Final = "org.apache.activemq.transport.stomp.ProtocolException"

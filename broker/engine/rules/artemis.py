@@ -34,6 +34,7 @@ class ArtemisBroker:
     origin = Origin.ANNOTATIONS
     enlists_acks = False  # over STOMP an ACK counts at once, in a transaction as well
     letters_of_volatile = True
+    expired_of_volatile = False
 
     def __init__(self, rules: ArtemisRules, rng: Random | None = None) -> None:
         self._rules = rules
@@ -45,7 +46,7 @@ class ArtemisBroker:
         self.lost = LostMessages()
         self.counts_first = rules.persist_delivery_count_before_delivery
 
-    def arriving(self, message: StoredMessage, now: int) -> StoredMessage:
+    def arriving(self, message: StoredMessage, now: int, *, is_letter: bool) -> StoredMessage:  # noqa: ARG002  # Classic's asks it
         """Give it the time to live of ``expiry-delay``, ``min-`` and ``max-expiry-delay`` and ``no-expiry``."""
         settings = self._settings_for(message.destination)
         expiration = message.expiration
@@ -93,6 +94,10 @@ class ArtemisBroker:
     def makes(self, name: str) -> bool:
         """Look for an anycast queue of that name or address in the file."""
         return any(name in (each.address, each.name) and each.routing == "anycast" for each in self._rules.queues)
+
+    def slow_subscribers_of(self, topic: Destination) -> None:  # noqa: ARG002  # Classic's asks it
+        """None: all that waits for a subscriber is kept."""
+        return
 
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """Count and delay what failed; only delay what was released; at a closed consumer neither happens.

@@ -20,6 +20,7 @@ from redelivery.broker.engine.stored import StoredMessage, size_of
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.values import Long, Value
 from redelivery.policies.activemq.back_off import Random
+from redelivery.policies.brokers.classic.arrivals import Eviction, PendingLimit, TimeStamping
 from redelivery.policies.brokers.classic.rules import (
     DEFAULT_DEAD_LETTERS,
     ClassicRules,
@@ -47,15 +48,34 @@ class ClassicBroker:
     def __init__(self, config: BrokerConfig, rng: Random | None = None) -> None:
         self._config = config
         self._rules = config.rules if isinstance(config.rules, ClassicRules) else None
+        self.expired_of_volatile = self._rules is not None
         self.origin = Origin.PROPERTIES if self._rules is None else Origin.NOWHERE
         self._rng = rng
         self.lost = LostMessages()
+        self._slow: dict[Destination, tuple[PendingLimit, Eviction] | None] = {}
         self._discarded = 0
         self._audits: dict[object, OrderedDict[str, None]] = {}
 
-    def arriving(self, message: StoredMessage, now: int) -> StoredMessage:  # noqa: ARG002  # it changes nothing
-        """Keep the message as it came."""
+    def arriving(self, message: StoredMessage, now: int, *, is_letter: bool) -> StoredMessage:
+        """Obey timeStampingBrokerPlugin, but for dead letters, and forcePersistencyModeBrokerPlugin."""
+        if self._rules is None or not self._rules.arrivals:
+            return message
+        for each in self._rules.arrivals:
+            if isinstance(each, TimeStamping):
+                if not is_letter:
+                    at, until = each.stamp(message.timestamp, message.expiration, now)
+                    message = replace(message, timestamp=at, expiration=until)
+            elif message.persistent != each.persistence_flag:
+                message = replace(message, persistent=each.persistence_flag)
         return message
+
+    def slow_subscribers_of(self, topic: Destination) -> tuple[PendingLimit, Eviction] | None:
+        """Obey ``pendingMessageLimitStrategy`` and ``messageEvictionStrategy``."""
+        if self._rules is None:
+            return None
+        if topic not in self._slow:
+            self._slow[topic] = self._rules.slow_subscribers_of(topic)
+        return self._slow[topic]
 
     def keeps_unrouted(self, topic: Destination) -> bool:  # noqa: ARG002  # Artemis asks it
         """A message that no subscription wants is dropped."""

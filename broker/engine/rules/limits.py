@@ -55,6 +55,7 @@ class CountingBroker:
     counts_first = False
     enlists_acks = True
     letters_of_volatile = False
+    expired_of_volatile = False
     origin = Origin.NOWHERE
 
     def __init__(self, rules: Rules) -> None:
@@ -65,7 +66,7 @@ class CountingBroker:
         self._made = frozenset(rules.names() if self._charges.declares else ())
         self.lost = LostMessages()
 
-    def arriving(self, message: StoredMessage, now: int) -> StoredMessage:
+    def arriving(self, message: StoredMessage, now: int, *, is_letter: bool) -> StoredMessage:  # noqa: ARG002  # Classic's asks it
         """Give it the time to live by the queue's maximum and minimum."""
         lifetime = self._lifetime_of(message.destination.name)
         expiration = message.expiration
@@ -96,6 +97,10 @@ class CountingBroker:
 
     def add_queue(self, name: str) -> None:
         """Artemis asks it."""
+
+    def slow_subscribers_of(self, topic: Destination) -> None:  # noqa: ARG002  # Classic's asks it
+        """None: all that waits for a subscriber is kept."""
+        return
 
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """The message fails for good when the count has reached the maximum."""

@@ -11,6 +11,7 @@ from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.rules.lost import LostMessages
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.model.destinations import Destination
+from redelivery.policies.brokers.classic.arrivals import Eviction, PendingLimit
 
 
 class Manner(Enum):
@@ -84,7 +85,7 @@ class EngineRules(Protocol):
     ``counts_first``: a store counts a delivery before it is made (``persist-delivery-count-before-delivery``).
     ``enlists_acks``: an ACK over STOMP is part of its transaction. ``origin``: see `Origin`. ``lost``: warns of what
     nobody gets any more. ``letters_of_volatile``: what fails in a subscription that is not durable becomes a dead
-    letter too.
+    letter too; ``expired_of_volatile``: so does what expires there.
     """
 
     counts_first: bool
@@ -92,9 +93,10 @@ class EngineRules(Protocol):
     origin: Origin
     lost: LostMessages
     letters_of_volatile: bool
+    expired_of_volatile: bool
 
-    def arriving(self, message: StoredMessage, now: int) -> StoredMessage:
-        """A message as it is kept: its time to live may change."""
+    def arriving(self, message: StoredMessage, now: int, *, is_letter: bool) -> StoredMessage:
+        """A message as it is kept: its time to live may change; ``is_letter``: the broker itself sends it."""
 
     def keeps_unrouted(self, topic: Destination) -> bool:
         """True: what is sent to a topic where no subscription wants it is a dead letter at once."""
@@ -110,6 +112,9 @@ class EngineRules(Protocol):
 
     def add_queue(self, name: str) -> None:
         """A client says in its own broker's words that this is a queue, which that broker makes then."""
+
+    def slow_subscribers_of(self, topic: Destination) -> tuple[PendingLimit, Eviction] | None:
+        """The number of messages that may wait for one that is not durable, and what goes then; None: any number."""
 
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """Decide about a delivery that came back; ``seen``: its client has had it."""

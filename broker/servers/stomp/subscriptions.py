@@ -12,7 +12,7 @@ from redelivery.broker.servers.stomp.messages import TRANSFORMATION, Written, wr
 from redelivery.model.destinations import Destination, SubscriptionName, Topic
 from redelivery.model.errors import ProtocolError, UnsupportedError
 from redelivery.model.selectors.selector import Selector
-from redelivery.transports.dialects.embedded import HEADERS
+from redelivery.transports.dialects.embedded import HEADERS, PENDING_LIMIT
 from redelivery.transports.stomp.codec.frames import encode
 
 AUTO, CLIENT, INDIVIDUAL = "auto", "client", "client-individual"
@@ -86,6 +86,9 @@ class ServedSubscription:
             client_id=client_id,
             exclusive=headers.get(_EXCLUSIVE) == "true" and not isinstance(destination, Topic),
         )
+        if "receipt" in headers:
+            self.subscription.rated_prefetch = 0  # as ActiveMQ rates it, which opens the window after the receipt
+        self.subscription.pending_limit = _window(headers.get(PENDING_LIMIT), 0)
 
     def append(self, dispatch: Dispatch, /) -> None:
         """Add it behind what the client is to read already."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
 from redelivery.model.destinations import Topic, destination
+from redelivery.policies.brokers.classic.arrivals import lost_of_arrivals
 from redelivery.policies.brokers.classic.names import AUDIT, DISCARDING, ENTRY, STRATEGY
 from redelivery.policies.brokers.classic.reader import read_activemq
 from redelivery.policies.brokers.classic.rules import (
@@ -97,6 +99,7 @@ def say_unsaid(rules: ClassicRules, to: str, losses: Losses) -> None:
             target = destination(of.strategy.dead_letter_queue)
             if isinstance(target, Topic):
                 losses.add(f"{where}: the dead letters are in a queue, not in {target}")
+    _say_arrivals(rules, entries, losses)
     strategies = [(each.dead_letters or DeadLetterRules()).strategy for each in (*entries, PolicyEntry(">"))]
     if brokers and not all(each.process_non_persistent for each in strategies):
         losses.add("processNonPersistent = false is lost: non-persistent messages become dead letters too")
@@ -106,6 +109,14 @@ def say_unsaid(rules: ClassicRules, to: str, losses: Losses) -> None:
         if to == "python":
             names = {name: each for name, each in names.items() if name.startswith("dropTemporary")}
         _say_changed("discardingDLQBrokerPlugin", names, discarding, DiscardingPlugin(), losses)
+
+
+def _say_arrivals(rules: ClassicRules, entries: Iterable[PolicyEntry], losses: Losses) -> None:
+    for entry in entries:
+        if entry.pending_limit is not None and entry.pending_limit.of(1) is not None:
+            losses.add(f"policyEntry {entry.pattern}: pendingMessageLimitStrategy {entry.pending_limit} is lost")
+    for text in lost_of_arrivals(rules.arrivals):
+        losses.add(text)
 
 
 def _say_changed(where: str, names: Names, value: object, usual: object, losses: Losses) -> None:

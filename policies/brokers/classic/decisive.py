@@ -9,13 +9,10 @@ from redelivery.policies.files.places import Decisive, Place, decisive
 from redelivery.policies.files.report import ReadingReport
 from redelivery.policies.files.xml import Element
 
-_EVICTS: Final = "what a slow topic subscriber is too late for is discarded, and becomes a dead letter if persistent"
 _SLOW: Final = "a slow consumer is disconnected, and what it had is redelivered"
 _PLUGIN: Final = "a plug-in can change, expire, refuse or remove messages"
 
 ENTRY: Final[Mapping[str, Decisive]] = {
-    "pendingMessageLimitStrategy": decisive(_EVICTS),
-    "messageEvictionStrategy": decisive("it says which messages are discarded where there is a pending message limit"),
     "slowConsumerStrategy": decisive(_SLOW),
     "expireMessagesPeriod": decisive("the broker looks for expired messages each so many ms; 0: never", "(?!30000$).*"),
     "maxExpirePageSize": decisive("of so many messages of a queue the expired ones are found", "(?!400$).*"),
@@ -43,9 +40,6 @@ _STORES: Final[Mapping[str, Decisive]] = {
 }
 
 PLUGINS: Final[Mapping[str, str]] = {
-    "timeStampingBrokerPlugin": "it sets the time stamps, and with zeroExpirationOverride or ttlCeiling the expiry, of "
-    "what is sent: what expires can become a dead letter",
-    "forcePersistencyModeBrokerPlugin": "it makes messages persistent or not, and with that dead letters or removed",
     "destinationPathSeparatorPlugin": "it changes the separator in names, and with that which entries match",
     "runtimeConfigurationPlugin": "what is changed in the file counts without a restart: this is what stands there now",
     "partitionBrokerPlugin": "it sends clients to other brokers, whose rules count",
@@ -73,10 +67,7 @@ def skip_plugin(element: Element, title: str, report: ReadingReport) -> None:
 def skip_of_entry(element: Element, report: ReadingReport) -> None:
     """Note what decides in a ``policyEntry``, beside its dead-letter strategy."""
     given = [(name, text, element.at(name)) for name, text in element.attributes.items()]
-    for child in element.children:
-        limits = [text for each in child.children for name, text in each.attributes.items() if name == "limit"]
-        if child.name != "pendingMessageLimitStrategy" or limits != ["-1"]:  # which is none
-            given.append((child.name, " ".join(map(_shown, child.children)), child.place))
+    given += [(child.name, " ".join(map(_shown, child.children)), child.place) for child in element.children]
     report.skip_decisive(ENTRY, given, part=element.place)
 
 

@@ -12,6 +12,13 @@ from redelivery.model.destinations import read_destination
 from redelivery.model.errors import InvalidDestinationError
 from redelivery.model.suggestions import did_you_mean, unknown_option
 from redelivery.policies.brokers.classic import names
+from redelivery.policies.brokers.classic.arrivals import (
+    ARRIVALS,
+    Arrival,
+    read_arrival,
+    read_eviction,
+    read_limit,
+)
 from redelivery.policies.brokers.classic.decisive import skip_of_broker, skip_of_entry, skip_plugin
 from redelivery.policies.brokers.classic.rules import (
     ClassicRules,
@@ -93,6 +100,7 @@ def read_activemq(root: Element, report: ReadingReport) -> ClassicRules:
         default_entry=_entry(defaults[-1], report, _ALL) if defaults else None,
         plugins=tuple(_plugins(broker, report)),
         scheduler_support=supports,
+        arrivals=tuple(_arrivals(broker, report)),
     )
     if rules.redelivery and supports is not True and "${" not in (scheduler or ""):
         report.problem(
@@ -139,7 +147,9 @@ def _entry(element: Element, report: ReadingReport, pattern: str) -> PolicyEntry
     skip_of_entry(element, report)
     if element.attributes.get("prioritizedMessages", "false") != "false":
         report.skip(f"prioritizedMessages of policyEntry {pattern}", element.place)
-    return PolicyEntry(pattern, rules, place=element.place, settings=given.settings, **given.fields)
+    limit, eviction = read_limit(element, report), read_eviction(element, report)
+    fields = {**given.fields, "pending_limit": limit, "eviction": eviction}
+    return PolicyEntry(pattern, rules, place=element.place, settings=given.settings, **fields)
 
 
 def _pattern(element: Element, report: ReadingReport) -> str | None:
@@ -215,10 +225,18 @@ def _plugins(broker: Element, report: ReadingReport) -> Iterator[Plugin]:
                 yield _redelivery(element, report)
             elif element.name == "discardingDLQBrokerPlugin":
                 yield from _discarding(element, report)
+            elif element.name in ARRIVALS:
+                continue
             elif names.CONCERNS.search(element.name):
                 _skip_or_refuse(element, report)
             else:
                 skip_plugin(element, _title(child), report)
+
+
+def _arrivals(broker: Element, report: ReadingReport) -> Iterator[Arrival]:
+    for element in (_from_bean(child, "Plugin") for section in broker.all("plugins") for child in section.children):
+        if element.name in ARRIVALS:
+            yield read_arrival(element, report)
 
 
 def _redelivery(element: Element, report: ReadingReport) -> RedeliveryPlugin:

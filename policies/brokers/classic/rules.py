@@ -7,6 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic, Topic, read_destination
+from redelivery.policies.brokers.classic.arrivals import (
+    Arrival,
+    Eviction,
+    ForcedPersistency,
+    PendingLimit,
+    notes_of_arrivals,
+)
 from redelivery.policies.brokers.rules import Delay, DestinationRules, Matched, Rules, listed_delays
 from redelivery.policies.dead_letters import (
     CopyTo,
@@ -68,6 +75,8 @@ class PolicyEntry:
     dead_letters: DeadLetterRules | None = None
     persist_jms_redelivered: bool | None = None
     send_duplicate_from_store_to_dlq: bool | None = None
+    pending_limit: PendingLimit | None = None
+    eviction: Eviction | None = None
     place: Place = field(default=NOWHERE, compare=False)
     settings: tuple[Setting, ...] = field(default=(), compare=False)
 
@@ -158,13 +167,14 @@ class ClassicRules(Rules):
 
     ``entries``: ``policyEntries``, in the order of the file; ``default_entry``: for what no entry matches (its pattern
     is ``>``). ``plugins``: in the order of the file; the broker asks the last one first. ``scheduler_support``: None
-    where the file does not say, which is False.
+    where the file does not say, which is False. ``arrivals``: the plug-ins that change what is sent.
     """
 
     entries: tuple[PolicyEntry, ...] = ()
     default_entry: PolicyEntry | None = None
     plugins: tuple[Plugin, ...] = ()
     scheduler_support: bool | None = None
+    arrivals: tuple[Arrival, ...] = ()
 
     broker = "ActiveMQ Classic"
     dialect = "activemq"
@@ -184,6 +194,19 @@ class ClassicRules(Rules):
         found = [each.value for each in DestinationMap({e.pattern: e for e in self.entries}).candidates(destination)]
         return (*found, *([self.default_entry] if self.default_entry else []))
 
+    def slow_subscribers_of(self, topic: Destination) -> tuple[PendingLimit, Eviction] | None:
+        """Return what counts for subscribers of a topic that are not durable; None: any number may wait for one."""
+        entry = next(iter(self.entries_for(topic)), None)
+        if entry is None or entry.pending_limit is None:
+            return None
+        return entry.pending_limit, entry.eviction or Eviction()
+
+    @property
+    def persistency(self) -> bool | None:
+        """The persistence that forcePersistencyModeBrokerPlugin gives each message; None: it is as it was sent."""
+        forced = (each.persistence_flag for each in self.arrivals if isinstance(each, ForcedPersistency))
+        return next(forced, None)
+
     def dead_letters_for(self, destination: Destination) -> DeadLetterRules:
         """Return the dead-letter rules of a destination; those of the shared strategy where none is set."""
         matched = self.entries_for(destination)
@@ -201,7 +224,7 @@ class ClassicRules(Rules):
         entry = plugin.policy_for(destination) if plugin else None
         discarded_first = bool(self.plugins) and isinstance(self.plugins[-1], DiscardingPlugin)
         decision = self.strategy_for(destination).decide(
-            destination, persistent=True, expired=False, native_available=False
+            destination, persistent=self.persistency is not False, expired=False, native_available=False
         )
         target = _target(decision)
         reason = decision.reason if isinstance(decision, Discard) else ""
@@ -222,12 +245,17 @@ class ClassicRules(Rules):
             removed_because=reason,
             expired=_target(
                 self._with_plugins(self.dead_letters_for(destination).strategy, entry, destination).decide(
-                    destination, persistent=True, expired=True, native_available=False
+                    destination, persistent=self.persistency is not False, expired=True, native_available=False
                 )
             ),
             matched=tuple(self._matched(entries, entry)),
             settings=tuple(self._shown(entries, entry)),
-            notes=(*self._notes(entry), *(self._notes_of_topic(destination, target) if target else ())),
+            notes=(
+                *self._notes(entry),
+                *(self._notes_of_topic(destination, target) if target else ()),
+                *self._notes_of_slow(destination),
+                *notes_of_arrivals(self.arrivals),
+            ),
         )
 
     def redelivery_policies(self) -> RedeliveryPolicyMap:
@@ -290,8 +318,14 @@ class ClassicRules(Rules):
             yield from entry.dead_letters.settings if entry.dead_letters else ()
         if resent is not None:
             yield from resent.settings
-        for plugin in self.plugins:
+        for plugin in (*self.plugins, *self.arrivals):
             yield from plugin.settings
+
+    def _notes_of_slow(self, destination: Destination) -> Iterator[str]:
+        found = self.slow_subscribers_of(destination) if isinstance(destination, Topic) else None
+        if found is not None and found[0].of(1) is not None:
+            evicted = "it is removed" if found[0].limit == 0 else "it is a dead letter if it is persistent"
+            yield f"of more than {found[0]} that wait for a subscriber which is not durable one is evicted: {evicted}"
 
     def _notes_of_topic(self, destination: Destination, target: str) -> Iterator[str]:
         if isinstance(destination, Topic):

@@ -9,6 +9,7 @@ from redelivery.model.destinations import Destination, destination
 from redelivery.model.errors import ConfigError
 from redelivery.policies.activemq.redelivery_names import BEAN
 from redelivery.policies.brokers.classic import names
+from redelivery.policies.brokers.classic.arrivals import ARRIVALS, write_limits
 from redelivery.policies.brokers.classic.rules import (
     ClassicRules,
     DeadLetterRules,
@@ -55,21 +56,28 @@ def write_activemq(rules: ClassicRules) -> str:
                 _write_entry(entries, entry, _places(entry.pattern))
         if rules.default_entry:
             _write_entry(policy_map.add("defaultEntry"), rules.default_entry, {})
-    if rules.plugins:
-        plugins = broker.add("plugins")
-        for plugin in rules.plugins:
-            if isinstance(plugin, DiscardingPlugin):
-                given = changed(names.DISCARDING, plugin, DiscardingPlugin())
-                plugins.add("discardingDLQBrokerPlugin", attributes=given)
-            else:
-                _write_redelivery(plugins, plugin)
+    if rules.plugins or rules.arrivals:
+        _write_plugins(broker.add("plugins"), rules)
     return beans.document()
+
+
+def _write_plugins(parent: Node, rules: ClassicRules) -> None:
+    for each in rules.arrivals:
+        for name, (kind, attributes_of) in ARRIVALS.items():
+            if isinstance(each, kind):
+                parent.add(name, attributes=changed(attributes_of, each, kind()))
+    for plugin in rules.plugins:
+        if isinstance(plugin, DiscardingPlugin):
+            parent.add("discardingDLQBrokerPlugin", attributes=changed(names.DISCARDING, plugin, DiscardingPlugin()))
+        else:
+            _write_redelivery(parent, plugin)
 
 
 def _write_entry(parent: Node, entry: PolicyEntry, places: Mapping[str, str]) -> None:
     node = parent.add("policyEntry", attributes={**places, **changed(names.ENTRY, entry, _DEFAULT_ENTRY)})
     if entry.dead_letters is not None:
         _write_strategy(node.add("deadLetterStrategy"), entry.dead_letters)
+    write_limits(node, entry.pending_limit, entry.eviction)
 
 
 def _write_strategy(parent: Node, rules: DeadLetterRules) -> None:

@@ -23,6 +23,7 @@ from redelivery.policies.brokers.artemis.names import HORNETQ_NAMES, NAMES
 from redelivery.policies.brokers.broker_j import names as broker_j
 from redelivery.policies.brokers.classic import decisive as activemq
 from redelivery.policies.brokers.classic import names as of_activemq
+from redelivery.policies.brokers.classic.arrivals import ARRIVALS
 from redelivery.policies.brokers.clients.url import reader as client_url
 from redelivery.policies.brokers.formats import read_url
 from redelivery.policies.brokers.policies import BrokerPolicies
@@ -236,8 +237,8 @@ def test_it_is_said_of_the_destinations_that_it_is_about() -> None:
 
 
 PLUGINS = {
-    '<timeStampingBrokerPlugin ttlCeiling="5"/>': 'timeStampingBrokerPlugin ttlCeiling="5"',
-    '<bean xmlns="x" class="a.b.plugin.ForcePersistencyModeBrokerPlugin"/>': "forcePersistencyModeBrokerPlugin",
+    '<timeStampingBrokerPlugin ttlCeiling="5"/>': None,
+    '<bean xmlns="x" class="a.b.plugin.ForcePersistencyModeBrokerPlugin"/>': None,
     '<destinationPathSeparatorPlugin pathSeparator="/"/>': "destinationPathSeparatorPlugin",
     '<bean xmlns="x" id="ours" class="com.example.Removes"/>': "bean com.example.Removes",
     "<statisticsBrokerPlugin/>": None,
@@ -311,8 +312,11 @@ READ: Final[Mapping[str, Collection[str]]] = {
     "artemis address-setting": NAMES,
     "artemis queue": (),
     "hornetq address-setting": HORNETQ_NAMES,
-    "activemq policyEntry": {*of_activemq.ENTRY, "deadLetterStrategy"},
-    "activemq plugins": {"redeliveryPlugin", "discardingDLQBrokerPlugin"},
+    "activemq policyEntry": {
+        *of_activemq.ENTRY,
+        *("deadLetterStrategy", "pendingMessageLimitStrategy", "messageEvictionStrategy"),
+    },
+    "activemq plugins": {"redeliveryPlugin", "discardingDLQBrokerPlugin", *ARRIVALS},
     "qpid queue": broker_j.NAMES,
 }
 
