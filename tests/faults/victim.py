@@ -41,6 +41,7 @@ from redelivery import (
     JMSError,
     Message,
     RedeliveryPolicy,
+    RequestTimeoutError,
     SecurityError,
     Session,
     aio,
@@ -278,8 +279,8 @@ async def main_async(url: str, source: str, target: str, mode: str, chance: rand
                     consumer, producer = await session.consumer(source), await session.producer(target)
                     await AsyncProgram(session, consumer, producer, chance).run(sizes)
                 break
-            except JMSError:
-                if connection.connected:
+            except JMSError as error:
+                if connection.connected and not isinstance(error, RequestTimeoutError):  # a broker that starts is slow
                     raise
                 say("lost")
     say("end")
@@ -301,8 +302,8 @@ def main(url: str, source: str, target: str, mode: str, seed: str, api: str = ""
                         break
                     Program(session, source, target, chance, sizes).run()
                 break
-            except JMSError:
-                if connection.connected:
+            except JMSError as error:
+                if connection.connected and not isinstance(error, RequestTimeoutError):  # a broker that starts is slow
                     raise
                 say("lost")
     say("end")
