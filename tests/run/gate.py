@@ -46,11 +46,11 @@ class Gate:
 
     def shut(self, seconds: float | None = None) -> None:
         """Reset all connections, and refuse new ones; ``seconds``: open it after that."""
-        with self._lock:
-            self._open, pairs = False, self._pairs
+        with self._lock:  # also of the resets: one who finds nothing left to reset may rely on it
+            self._open = False
+            for pair in self._pairs:
+                _reset(*pair)
             self._pairs = []
-        for pair in pairs:
-            _reset(*pair)
         if seconds is not None:
             timer = threading.Timer(seconds, self.open)
             self._timers = [*(each for each in self._timers if each.is_alive()), timer]
