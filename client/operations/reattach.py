@@ -113,7 +113,8 @@ def await_loss(s: SessionState, error: ConnectionLostError | None = None, since:
     come back by now.
 
     Raises:
-        ConnectionLostError: there will be no other connection; ``error``, where that is known already.
+        ConnectionLostError: there will be no other connection, or no loss becomes known within close_timeout;
+            ``error``, where there is one.
     """
     if error is not None and not s.comes_back:
         raise error
@@ -122,7 +123,7 @@ def await_loss(s: SessionState, error: ConnectionLostError | None = None, since:
     _check_hope(s)
     while s.epoch.lost is None and since in (None, s.epoch.number):
         if s.now() >= until:
-            raise ConnectionLostError("the connection was lost, and nothing is known of another one")
+            raise error or ConnectionLostError("the connection was lost, and nothing is known of another one")
         yield Parked(s.now() + _NEWS)
         s.take_in()
         _check_hope(s)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Never
 
 import pytest
 from tests.client.gated import QUICK, Site
@@ -111,3 +113,19 @@ def test_a_loss_that_was_reported_leaves_nothing_prefetched(
     assert consumer.receive_nowait() is None
     go_on.set()
     assert receive(consumer).body == "prefetched"
+
+
+def test_a_question_that_found_no_broker_says_so_where_the_connection_itself_was_not_lost(
+    site: Site, opened: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A transport may ask on a connection of its own, which a starting or full broker refuses."""
+    refused = ConnectionLostError("looking for orders: it refuses")
+
+    def attach(*_: object) -> Iterator[Never]:
+        raise refused
+        yield
+
+    monkeypatch.setattr("redelivery.client.operations.attach.attach_link", attach)
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, close_timeout=0.05))
+    with pytest.raises(ConnectionLostError, match="looking for orders: it refuses"):
+        connection.session().consumer("orders")

@@ -53,6 +53,7 @@ IN_THE_WINDOW = SIZES[:-1]  # HornetQ may hold back what comes beyond it
 QUICK = RedeliveryPolicy(maximum_redeliveries=-1, initial_redelivery_delay=0.01, redelivery_delay=0.01)
 PATIENCE = 1.0
 BROKER_IS_BACK = 120.0
+_GONE_OR_SLOW = (ConnectionLostError, RequestTimeoutError)  # a question finds that out before the connection does
 _NOT_YET = (ConnectError, ConnectionLostError, SecurityError, TimeoutError)  # Broker-J may deny anyone as it starts
 
 
@@ -280,7 +281,7 @@ async def main_async(url: str, source: str, target: str, mode: str, chance: rand
                     await AsyncProgram(session, consumer, producer, chance).run(sizes)
                 break
             except JMSError as error:
-                if connection.connected and not isinstance(error, RequestTimeoutError):  # a broker that starts is slow
+                if connection.connected and not isinstance(error, _GONE_OR_SLOW):
                     raise
                 say("lost")
     say("end")
@@ -303,7 +304,7 @@ def main(url: str, source: str, target: str, mode: str, seed: str, api: str = ""
                     Program(session, source, target, chance, sizes).run()
                 break
             except JMSError as error:
-                if connection.connected and not isinstance(error, RequestTimeoutError):  # a broker that starts is slow
+                if connection.connected and not isinstance(error, _GONE_OR_SLOW):
                     raise
                 say("lost")
     say("end")
