@@ -25,7 +25,7 @@ Work: TypeAlias = Callable[[Connection, RunReceipt, ReceiptWriter, Callable[[int
 _SAID = (
     ("unread", "where they were sent to, not yet received"),
     ("gone", "received, expired or deleted since"),
-    ("hidden", "sent where nobody can look"),
+    ("hidden", "sent to a topic, which holds none"),
     ("still", "where they were: their batch was not committed"),
     ("left", "meant, and not yet taken: 'redelivery dlq resume' goes on"),
     ("undone", "put back by undo"),

@@ -42,7 +42,7 @@ class Proof:
     ``unread``: at their target. ``gone``: neither there nor where they were taken from: somebody has received them, or
     they have expired or were deleted. ``still``: where they were, as their batch was not committed. ``returned``:
     where they were although their commit was confirmed. ``doubled``: in both places. ``undone``: put back by `undo`.
-    ``back``: of the letters that are gone, how many are dead letters again. ``hidden``: sent where nobody can look.
+    ``back``: of the letters that are gone, how many are dead letters again. ``hidden``: sent to a topic.
     ``left``: letters that were meant, and that the run did not come to. ``taken``: what has left and was not put back,
     by its number in the receipt.
     """
@@ -96,7 +96,7 @@ def verify(connection: Connection, receipt: RunReceipt) -> Proof:
         else:
             found.unread += there
             found.gone += not there
-    found.left = len(_left(receipt, found)) - found.still - found.returned - found.doubled
+    found.left = max(0, receipt.meant.total() - len(receipt.entries))
     return found
 
 
@@ -136,9 +136,11 @@ def resume(
         ConfigError: the connection is to another broker; or the letters that are left have no ids.
         JMSError: the broker refused.
     """
-    left = _left(receipt, verify(connection, receipt))
+    proof = verify(connection, receipt)
+    taken = Counter(entry.id for _, entry in proof.taken) + Counter(each.id for each in receipt.entries if each.undone)
+    left = receipt.meant - taken
     ids = frozenset(each for each in left if each is not None)
-    if None in receipt.planned and not ids:
+    if left[None] and not ids:
         raise ConfigError("what is left of it has no ids: run the command again")
     selection, route = Selection(receipt.queue, ids=ids), _route(receipt)
     planned = plan(connection, selection, route) if ids else MovePlan([])
@@ -193,11 +195,6 @@ def _add(moved: Callable[[int], None], before: int, more: int) -> None:
     moved(before + more)
 
 
-def _left(receipt: RunReceipt, proof: Proof) -> list[str | None]:
-    taken = {entry.id for _, entry in proof.taken} | {each.id for each in receipt.entries if each.undone}
-    return [each for each in receipt.planned if each not in taken]
-
-
 def _route(receipt: RunReceipt) -> Route:
     match receipt.command:
         case "replay":
@@ -213,7 +210,7 @@ def _route(receipt: RunReceipt) -> Route:
 
 def _as_edited(receipt: RunReceipt) -> Route:
     def leave(letter: Message) -> Leaving | None:
-        after = receipt.planned[letter.message_id]
+        after = receipt.edited.get(letter.message_id)
         return Edited(lambda _: None if after is None else dict(after), receipt.to, receipt.run)(letter)
 
     return leave

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import socket
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -54,17 +55,17 @@ class RunReceipt:
     """A receipt as it was read.
 
     ``run``: the name of the run. ``command``: ``replay``, ``move``, ``edit`` or ``purge``. ``queue``: from which the
-    letters were taken. ``to``: where they were to go, if that was asked for. ``planned``: the ids that were meant, in
-    order, and with what an edited one was to become. ``entries``: of the letters that have left, or perhaps, in
-    ``batches``. ``ended``: the run came to its end.
+    letters were taken. ``to``: where they were to go, if that was asked for. ``meant``: the letters that were, by id,
+    which several may share; ``edited``: what each edited one was to become, by id. ``entries``: of the letters that
+    have left, or perhaps, in ``batches``; one for each letter, also where a batch was tried again.
     """
 
     path: Path
     head: Mapping[str, Any]
-    planned: dict[str | None, Mapping[str, Any] | None] = field(default_factory=dict)
+    meant: Counter[str | None] = field(default_factory=Counter)
+    edited: dict[str | None, Mapping[str, Any]] = field(default_factory=dict)
     entries: list[ReceiptEntry] = field(default_factory=list)
     batches: int = 0
-    ended: bool = False
 
     @property
     def run(self) -> str:
@@ -201,22 +202,21 @@ def read_receipt(path: Path) -> RunReceipt:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(str(error)) from error
     del lines[-1]  # what follows the last end of a line is nothing, or cut short
-    found: RunReceipt | None = None
-    batches: dict[int, range] = {}
+    found: _Reading | None = None
     for number, text in enumerate(lines, 1):
         try:
             line = json.loads(text)
             if found is None:
-                found = _head(path, line)
+                found = _Reading(_head(path, line))
             else:
-                _add(found, batches, line)
+                found.add(line)
         except ConfigError:
             raise
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise ConfigError(f"{path}, line {number}: this is not a line of a receipt") from error
     if found is None:
         raise ConfigError(f"{path} is empty, and no receipt")
-    return found
+    return found.receipt
 
 
 def content_of(message: Message) -> str:
@@ -239,30 +239,52 @@ def _head(path: Path, line: Mapping[str, Any]) -> RunReceipt:
     return RunReceipt(path, line)
 
 
-def _add(receipt: RunReceipt, batches: dict[int, range], line: Mapping[str, Any]) -> None:
-    entries = receipt.entries
-    if "planned" in line:
-        receipt.planned[line["planned"]] = line.get("edited")
-    elif "batch" in line:
-        first = len(entries)
-        entries.extend(map(_read_entry, line["letters"]))
-        batches[line["batch"]] = range(first, len(entries))
-        receipt.batches = line["batch"]
-    elif "done" in line:
-        _mark(entries, batches[line["done"]], sure=True)
-    elif "undoing" in line:
-        _mark(entries, line["undoing"], undone=None)
-    elif "undone" in line:
-        _mark(entries, line["undone"], undone=True)
-    elif "end" in line:
-        receipt.ended = True
-    else:
-        raise KeyError(*line)
+class _Reading:
+    """A receipt, line by line."""
 
+    def __init__(self, receipt: RunReceipt) -> None:
+        self.receipt = receipt
+        self._batches: dict[int, list[int]] = {}  # places of the entries
+        self._unsure: dict[str | None, list[int]] = {}  # the same, by id, of batches that were not confirmed
 
-def _mark(entries: list[ReceiptEntry], numbers: Iterable[int], **changed: Any) -> None:
-    for each in numbers:
-        entries[each] = replace(entries[each], **changed)
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Read a line. Raises KeyError, IndexError, TypeError: it is none of a receipt."""
+        receipt = self.receipt
+        if "planned" in line:
+            receipt.meant[line["planned"]] += 1
+            if "edited" in line:
+                receipt.edited[line["planned"]] = line["edited"]
+        elif "batch" in line:
+            receipt.batches = line["batch"]
+            self._batches[line["batch"]] = self._places([_read_entry(each) for each in line["letters"]])
+        elif "done" in line:
+            places = self._batches[line["done"]]
+            self._mark(places, sure=True)
+            for each in places:
+                self._unsure[receipt.entries[each].id].remove(each)
+        elif "undoing" in line:
+            self._mark(line["undoing"], undone=None)
+        elif "undone" in line:
+            self._mark(line["undone"], undone=True)
+        elif "end" not in line:
+            raise KeyError(*line)
+
+    def _places(self, batch: list[ReceiptEntry]) -> list[int]:
+        """Put each where the letter of its id is whose batch was not confirmed, else behind the others."""
+        entries, places = self.receipt.entries, []
+        for entry in batch:
+            before = self._unsure.get(entry.id)
+            place = before.pop(0) if before and entry.id is not None else len(entries)
+            entries[place : place + 1] = [entry]
+            places.append(place)
+        for each in places:
+            self._unsure.setdefault(entries[each].id, []).append(each)
+        return places
+
+    def _mark(self, places: Iterable[int], **changed: Any) -> None:
+        entries = self.receipt.entries
+        for each in places:
+            entries[each] = replace(entries[each], **changed)
 
 
 def _read_entry(line: Mapping[str, Any]) -> ReceiptEntry:

@@ -165,9 +165,47 @@ def test_each_kill_is_gone_on_with_and_loses_and_doubles_nothing(
         assert counts.get("unread", 0) + counts.get("still", 0) + counts.get("left", 0) == count
         command = (*COMMAND, "resume", file, "--url", url)
     assert killed
-    assert counted(url, receipt(receipts)) == {"letters": counted(url, receipt(receipts))["letters"], "unread": count}
+    assert counted(url, receipt(receipts)) == {"letters": count, "unread": count}
     price = 5 if kind[0] == "edit" else 0
     assert orders(url, target) == [(number, price) for number in range(count)]
+
+
+@embedded
+def test_a_batch_that_was_not_committed_is_counted_once_when_it_is_tried_again(
+    url: str, letters: str, receipts: Path
+) -> None:
+    fill(url, letters, 3)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("redelivery.Session.commit", _refuse)
+        run(url, "dlq", "replay", letters, "--yes", code=1)
+    file = receipt(receipts)
+    assert counted(url, file) == {"letters": 3, "still": 3}
+    assert run(url, "dlq", "resume", file).stdout == "3 more\n"
+    assert counted(url, file) == {"letters": 3, "unread": 3}
+    assert "nothing is left to resume" in run(url, "dlq", "resume", file, code=1).stderr
+
+
+def _refuse(*_: object) -> None:
+    raise redelivery.ResourceAllocationError("full")
+
+
+def test_letters_that_share_an_id_are_letters_each(tmp_path: Path) -> None:
+    """As copies of one message have it that failed in two subscriptions."""
+    file = tmp_path / "receipt.jsonl"
+    head = {"receipt": 1, "run": "r", "command": "purge", "queue": "dead", "to": None, "broker": "b", "at": "u"}
+    both = [{"id": "ID:1", "content": each} for each in "ab"]
+    lines: list[object] = [head, *({"planned": each} for each in ("ID:1", "ID:1", None, "ID:2"))]
+    lines += [{"batch": 1, "letters": both}, {"batch": 2, "letters": both}, {"done": 2}]
+    lines += [{"batch": 3, "letters": [{"id": None, "content": "c"}, {"id": "ID:1", "content": "d"}]}]
+    file.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    found = read_receipt(file)
+    assert [(each.content, each.sure) for each in found.entries] == [
+        ("a", True),
+        ("b", True),
+        ("c", False),
+        ("d", False),
+    ]
+    assert found.meant == {"ID:1": 2, None: 1, "ID:2": 1}
 
 
 @embedded
