@@ -14,13 +14,12 @@ from typing import Annotated, Any, Final
 import typer
 
 from redelivery import Connection, Message
-from redelivery.cli.dlq.options import DryRun, Group_, Limit, Rate, Receipts, Yes
+from redelivery.cli.dlq.options import DryRun, Group_, Limit, Rate, Receipts, To, Yes, optional, selection_of
 from redelivery.cli.parts.broker import Broker, with_broker
 from redelivery.cli.parts.looking import at_terminal, looking
 from redelivery.cli.parts.shown import complain, visible
 from redelivery.cli.parts.target import AsJson, NothingError, Queue, Where
 from redelivery.cli.parts.work import LetterWork
-from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.operate.letters.editing import Change, Edited, assigning, difference, editable, program
 from redelivery.operate.letters.routes import new_run
@@ -48,7 +47,7 @@ def edit(
     group: Group_ = None,
     limit: Limit = None,
     rate: Rate = None,
-    to: Annotated[str | None, typer.Option(metavar="QUEUE", help="Instead of where each letter came from.")] = None,
+    to: To = None,
     receipts: Receipts = None,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -64,21 +63,20 @@ def edit(
     if set_ and with_ is not None:
         raise ConfigError("--set and --with: give one of them")
     change = assigning(set_) if set_ else None if with_ is None else _program(with_)
-    ids = None if message_id is None else frozenset((message_id,))
-    selection = Selection(parse_destination(queue), where, group, limit, ids=ids)
+    selection = selection_of(queue, where, group, limit, message_id=message_id)
     with looking("dlq edit", broker, queue, yes=yes) as connection:
         selection = selection.on(connection)
         if change is None:
             change = _in_editor(connection, selection)
         if not json_:
             _show(connection, selection, change, whole=dry_run)
-        target, run = None if to is None else parse_destination(to), new_run()
+        target, run = optional(to), new_run()
         route = Edited(change, target, run)
         with LetterWork(
             "edit", connection, selection, route, json_, rate, receipts=receipts, to=target, run=run
         ) as work:
-            work.edits = route.changed
-            work.begin(dry_run=dry_run, yes=yes, what=f"edit {{}} and send them to {to or 'where they came from'}")
+            what = f"edit {{}} and send them to {to or 'where they came from'}"
+            work.begin(dry_run=dry_run, yes=yes, what=what, edits=route.changed)
             work.move(work.planned)
             work.end()
 
@@ -116,7 +114,7 @@ def _in_editor(connection: Connection, selection: Selection) -> Change:
 
 
 def _edited_by_hand(text: str) -> dict[str, Any]:
-    """Ask for it in $EDITOR, until it is JSON. Raises ConfigError: it is none, and nobody is there to mend it."""
+    """Ask for it in $EDITOR, until it is a JSON object. Raises ConfigError: it is none, and nobody corrects it."""
     while True:
         text = _in_program(text)
         try:
@@ -124,7 +122,7 @@ def _edited_by_hand(text: str) -> dict[str, Any]:
             if not isinstance(after, dict):
                 raise ValueError("it must be an object in braces")
         except ValueError as error:
-            complain("dlq edit", f"this is no letter: {error}")
+            complain("dlq edit", f"the edited letter is not a JSON object: {error}")
             if not at_terminal() or not typer.confirm("Edit it again?", default=True, err=True):
                 raise ConfigError("the edited letter is not a JSON object; nothing was sent") from error
         else:

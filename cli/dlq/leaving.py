@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from redelivery.cli.dlq.options import DryRun, Group_, Limit, Rate, Receipts, Yes, optional, selection_of
+from redelivery.cli.dlq.options import DryRun, Group_, Limit, Rate, Receipts, To, Yes, optional, selection_of
 from redelivery.cli.parts.broker import Broker, with_broker
 from redelivery.cli.parts.canary import replay_canaries
 from redelivery.cli.parts.looking import looking
@@ -39,7 +39,7 @@ def replay(
             "as the policy needs that the letters name, else 60 s.",
         ),
     ] = None,
-    to: Annotated[str | None, typer.Option(metavar="QUEUE", help="Instead of where each letter came from.")] = None,
+    to: To = None,
     receipts: Receipts = None,
     dry_run: DryRun = False,
     yes: Yes = False,

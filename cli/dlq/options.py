@@ -21,12 +21,21 @@ Receipts = Annotated[
         "--receipts", envvar="REDELIVERY_RECEIPTS", help="Where the receipt is written; else in your state folder."
     ),
 ]
+To = Annotated[str | None, typer.Option(metavar="QUEUE", help="Instead of where each letter came from.")]
 Rate = Annotated[str | None, typer.Option("--rate", metavar="N/s", help="So many letters a second, at most.")]
 
 
-def selection_of(queue: str, where: str | None = None, group: str | None = None, limit: int | None = None) -> Selection:
+def selection_of(
+    queue: str,
+    where: str | None = None,
+    group: str | None = None,
+    limit: int | None = None,
+    *,
+    message_id: str | None = None,
+) -> Selection:
     """The letters that are meant. Raises InvalidDestinationError, ConfigError: as `Selection`."""
-    return Selection(parse_destination(queue), where, group, limit)
+    ids = None if message_id is None else frozenset((message_id,))
+    return Selection(parse_destination(queue), where, group, limit, ids=ids)
 
 
 def optional(text: str | None) -> Destination | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 
 from redelivery import Connection
+from redelivery.cli.dlq.options import Yes
 from redelivery.cli.parts.broker import Broker, with_broker
-from redelivery.cli.parts.looking import looking
+from redelivery.cli.parts.looking import looking, may_look
 from redelivery.cli.parts.progress import Counting
 from redelivery.cli.parts.shown import as_json, visible
 from redelivery.cli.parts.target import AsJson, NothingError
@@ -20,7 +22,6 @@ from redelivery.operate.letters.proving import Proof
 from redelivery.operate.letters.receipts import ReceiptWriter, RunReceipt, read_receipt
 
 ReceiptFile = Annotated[Path, typer.Argument(metavar="RECEIPT", help="The file that a run has written.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Work: TypeAlias = Callable[[Connection, RunReceipt, ReceiptWriter, Callable[[int], None]], int]
 _SAID = (
     ("unread", "where they were sent to, not yet received"),
@@ -42,7 +43,7 @@ def verify(receipt: ReceiptFile, *, broker: Broker, yes: Yes = False, json_: AsJ
     Exit code 1 where one is in two places, or where it was although its commit was confirmed.
     """
     found = read_receipt(receipt)
-    with looking("dlq verify", broker, str(found.queue), yes=yes) as connection:
+    with _looking("verify", broker, found, yes=yes) as connection:
         proof = proving.verify(connection, found)
     _say(found, proof, json_)
     if not proof.holds:
@@ -61,9 +62,19 @@ def resume(receipt: ReceiptFile, *, broker: Broker, yes: Yes = False, json_: AsJ
     _work(receipt, "resume", proving.resume, broker, yes, json_)
 
 
+@contextmanager
+def _looking(name: str, broker: Broker, receipt: RunReceipt, *, yes: bool) -> Iterator[Connection]:
+    """A connection on which the queues may be looked into that the letters were taken from and sent to."""
+    with looking(f"dlq {name}", broker, str(receipt.queue), yes=yes) as connection:
+        for each in dict.fromkeys(entry.to for entry in receipt.entries if entry.to is not None):
+            with suppress(NothingError):  # nothing is in a queue that is gone
+                may_look(f"dlq {name}", connection, each, yes=yes)
+        yield connection
+
+
 def _work(path: Path, name: str, work: Work, broker: Broker, yes: bool, json_: bool) -> None:
     found = read_receipt(path)
-    with looking(f"dlq {name}", broker, str(found.queue), yes=yes) as connection:
+    with _looking(name, broker, found, yes=yes) as connection:
         writer = ReceiptWriter(path, batches=found.batches, keep="kept" in found.head["asked"])
         try:
             with Counting(name, None, not json_) as counting:

@@ -58,7 +58,6 @@ class LetterWork:
         self._receipts = state_folder() / "receipts" if receipts is None else receipts
         self._to, self._run, self._keep = to, run or new_run(), keep
         self._receipt: ReceiptWriter | None = None
-        self.edits: Mapping[str | None, Mapping[str, Any]] | None = None  # what edited letters become, once planned
         self.as_json = as_json
         self.moved = 0
         self.planned = MovePlan([])
@@ -70,8 +69,12 @@ class LetterWork:
         if self._receipt is not None:
             self._receipt.close()
 
-    def begin(self, *, dry_run: bool, yes: bool, what: str) -> None:
+    def begin(
+        self, *, dry_run: bool, yes: bool, what: str, edits: Mapping[str | None, Mapping[str, Any]] | None = None
+    ) -> None:
         """Look what is to be done, and ask whether it is.
+
+        ``what``: the question, with {} for the letters. ``edits``: see `Edited.changed`.
 
         Raises:
             NothingError: nothing is to be done.
@@ -96,9 +99,9 @@ class LetterWork:
                 raise ConfigError(f"this would {what.format(letters)}: add --yes, or --dry-run to look only")
             if not typer.confirm(visible(f"{what.format(letters).capitalize()}?"), err=True):
                 raise typer.Exit(1)
-        self._begin_receipt()
+        self._begin_receipt(edits)
 
-    def _begin_receipt(self) -> None:
+    def _begin_receipt(self, edits: Mapping[str | None, Mapping[str, Any]] | None) -> None:
         asked: dict[str, Any] = {"where": self._asked.where, "group": self._asked.group, "limit": self._asked.limit}
         asked["kept"] = True if self._command == "purge" and self._keep else None
         self._receipt = ReceiptWriter.begun(
@@ -111,7 +114,7 @@ class LetterWork:
             keep=self._keep,
             **asked,
         )
-        self._receipt.plan(self.planned.ids, self.edits)
+        self._receipt.plan(self.planned.ids, edits)
 
     def plan_again(self) -> None:
         """Plan what is left after a part of it."""

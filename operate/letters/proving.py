@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Any, Final
 
 from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination, Queue, read_destination
-from redelivery.model.errors import ConfigError
+from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.model.messages import Message
 from redelivery.model.values import to_epoch_ms
 from redelivery.operate.letters.editing import Edited
@@ -185,9 +186,10 @@ def _target(connection: Connection, receipt: RunReceipt, to: Destination) -> _Pl
     if not isinstance(to, Queue):
         return None
     place = _Place()
-    for letter in browsed(connection, to):
-        if receipt.command not in _MARKED or letter.properties.get(REPLAYED) == receipt.run:
-            place.add(letter, by_content=True)
+    with suppress(InvalidDestinationError):  # nothing is in a queue that is gone
+        for letter in browsed(connection, to):
+            if receipt.command not in _MARKED or letter.properties.get(REPLAYED) == receipt.run:
+                place.add(letter, by_content=True)
     return place
 
 

@@ -262,3 +262,24 @@ def test_an_edit_and_a_replay_are_proved_and_undone(site: Site, receipts: Path) 
         assert site.run("dlq", "undo", str(file)).stdout == f"{count} put back\n"
     letters = sorted(body for body, _ in site.received(site.letters))
     assert letters == [f"order of {name}" for name in ("ada", "bob", "cid")]
+
+
+@pytest.mark.parametrize("site", CROSSWISE, indirect=True)
+def test_a_proof_asks_before_it_looks_into_a_target_where_that_counts(site: Site, receipts: Path) -> None:
+    site.api.declare_queue(site.origin, arguments={"x-queue-type": "quorum", "x-delivery-limit": 9})
+    site.fail("a", "b")
+    site.run("dlq", "replay", site.letters, "--yes")
+    (file,) = receipts.iterdir()
+    for command in ("verify", "undo", "resume"):
+        if site.counts:
+            done = site.run("dlq", command, str(file), code=2)
+            assert f"queue://{site.origin}: " in done.stderr
+            assert "counts as a delivery of every message that it shows" in done.stderr
+            assert "add --yes to look all the same" in done.stderr
+    if site.counts:
+        assert not site.api.get(site.origin, 99)[0]["properties"]["headers"].get("x-delivery-count")
+    proof = json.loads(site.run("dlq", "verify", str(file), "--json", "--yes").stdout)
+    assert (proof["unread"], proof["holds"]) == (2, True)
+    site.api.delete_queue(site.origin)
+    proof = json.loads(site.run("dlq", "verify", str(file), "--json", "--yes").stdout)
+    assert (proof["gone"], proof["holds"]) == (2, True)
