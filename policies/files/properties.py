@@ -10,7 +10,7 @@ from redelivery.policies.files.places import Place, problem_at
 MOST: Final = 200_000  # keys of a file
 _BREAKS: Final = ("#---", "!---")
 _BLANK: Final = " \t\f"
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _PAIR: Final = re.compile(r"((?:[^\\=: \t\f]|\\.)*+)[ \t\f]*+(?:[=:][ \t\f]*+)?(.*)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _NO_CHARACTER: Final = re.compile(r"(?<!\\)(?:\\\\)*+(\\u)(?![0-9A-Fa-f]{4})")
@@ -45,7 +45,7 @@ def parse_properties(content: bytes | str, file: str) -> Properties:
     """
     text = content if isinstance(content, str) else content.decode("latin-1")
     found = Properties()
-    lines = enumerate(_LINE_END.split(text), 1)
+    lines = enumerate(LINE_END.split(text), 1)
     for number, line in lines:
         start = line.lstrip(_BLANK)
         if not start or start[0] in "#!":

@@ -13,10 +13,12 @@ from tests.run.again import may_hide
 from redelivery import (
     AckMode,
     ConfigError,
+    Consumer,
     IllegalStateError,
     InvalidClientIDError,
     InvalidDestinationError,
     RedeliveryPolicy,
+    Session,
     UnsupportedError,
 )
 
@@ -278,12 +280,7 @@ def test_what_is_rolled_back_by_a_close_is_kept(desk: Desk) -> None:
     session.unsubscribe(desk.name)
 
 
-@DURABLE
-def test_poison_of_a_durable_subscription_is_a_dead_letter_of_that_one(desk: Desk) -> None:
-    other = Desk(desk.stage)
-    spared = other.session().durable_consumer(desk.topic, other.name)
-    session = desk.session(AckMode.TRANSACTED, redelivery_policy=ONCE)
-    consumer = session.durable_consumer(desk.topic, desk.name)
+def assert_poison_is_a_dead_letter(desk: Desk, session: Session, consumer: Consumer) -> None:
     desk.send("bad")
     desk.send("good")
     while (message := receive(consumer)).body == "bad":
@@ -294,6 +291,15 @@ def test_poison_of_a_durable_subscription_is_a_dead_letter_of_that_one(desk: Des
     assert letter.body == "bad"
     assert letter.dead_letter is not None
     assert str(letter.dead_letter.origin) == desk.topic
+
+
+@DURABLE
+def test_poison_of_a_durable_subscription_is_a_dead_letter_of_that_one(desk: Desk) -> None:
+    other = Desk(desk.stage)
+    spared = other.session().durable_consumer(desk.topic, other.name)
+    session = desk.session(AckMode.TRANSACTED, redelivery_policy=ONCE)
+    consumer = session.durable_consumer(desk.topic, desk.name)
+    assert_poison_is_a_dead_letter(desk, session, consumer)
     assert bodies(receive_all(spared, 2)) == ["bad", "good"]
 
 
@@ -301,16 +307,7 @@ def test_poison_of_a_subscription_that_is_not_durable_is_a_dead_letter_too(desk:
     """ActiveMQ's broker drops what such a subscription gives up: it gets a copy there."""
     session = desk.session(AckMode.TRANSACTED, redelivery_policy=ONCE)
     consumer = session.consumer(desk.topic)
-    desk.send("bad")
-    desk.send("good")
-    while (message := receive(consumer)).body == "bad":
-        session.rollback(cause=ValueError("always"))
-    assert message.body == "good"
-    session.commit()
-    (letter,) = desk.stage.dead_letters(at_least=1)
-    assert letter.body == "bad"
-    assert letter.dead_letter is not None
-    assert str(letter.dead_letter.origin) == desk.topic
+    assert_poison_is_a_dead_letter(desk, session, consumer)
 
 
 @pytest.mark.everywhere_in_long_form

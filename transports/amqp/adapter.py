@@ -87,9 +87,7 @@ class AmqpTransport(Transport):
             check_declares(dialect, self._dialect, options.declare)
             self._meaning = Meaning(self._dialect.spellings, declares=options.declare)
             table = connection.protocol.table
-            table.bare_rejection = self._dialect.bare_rejection
-            table.keeps_sessions = self._dialect.keeps_sessions
-            table.released_is_unrouted = self._dialect.released_is_unrouted
+            table.dialect = self._dialect
             if self._dialect.management:
                 connection.protocol.nodes = ManagementNode(table)
             elif self._dialect.other_queue_refusal:

@@ -27,21 +27,23 @@ STOMP: Final = StompDialect(
     says_persistent=False,
 )
 
+AMQP: Final = AmqpDialect(
+    capabilities=Capabilities(
+        transactions=True,
+        exact_counts=True,
+        message_ids=True,
+        body_kinds=ALL_KINDS,
+        no_subscription=_NO_SUBSCRIPTION,
+    ),
+    drain=False,
+    modified=False,
+    session_per_link=True,
+)
+
 DIALECT: Final = Dialect(
     name="unknown",
     provider="unknown",
     virtual_host="{}",
     stomp=STOMP,
-    amqp=AmqpDialect(
-        capabilities=Capabilities(
-            transactions=True,
-            exact_counts=True,
-            message_ids=True,
-            body_kinds=ALL_KINDS,
-            no_subscription=_NO_SUBSCRIPTION,
-        ),
-        drain=False,
-        modified=False,
-        session_per_link=True,
-    ),
+    amqp=AMQP,
 )

@@ -18,14 +18,13 @@ from redelivery.policies.brokers.kubernetes.entries import shown_value
 from redelivery.policies.brokers.kubernetes.names import VERSIONS, WITH_PROPERTIES
 from redelivery.policies.files.json_tree import Json, parse_json
 from redelivery.policies.files.places import Place
-from redelivery.policies.files.properties import Property, parse_properties
+from redelivery.policies.files.properties import LINE_END, Property, parse_properties
 from redelivery.policies.files.report import ReadingReport
 from redelivery.policies.files.yaml_tree import TEMPLATE, is_template
 
 Layer: TypeAlias = Json | list[Property]
 """A file of properties."""
 
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _OF_ONE_POD: Final = re.compile(r"broker-([0-9]+)\.(.*)", re.DOTALL)
 _READ_FROM: Final = "-bp"  # the end of the names of such secrets
 
@@ -97,7 +96,7 @@ def _of_resource(broker: Resource, pods: _Pods, report: ReadingReport) -> Iterat
 
 def _parsed(lines: list[tuple[str, Place]]) -> list[Property]:
     """Return the pairs of the file that the operator makes of these lines, each of which can be several."""
-    places = [place for text, place in lines for _ in _LINE_END.split(text)]
+    places = [place for text, place in lines for _ in LINE_END.split(text)]
     pairs = parse_properties("\n".join(text for text, _ in lines), "brokerProperties")
     return [each._replace(place=places[each.place.line - 1]) for each in pairs]
 

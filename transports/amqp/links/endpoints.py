@@ -13,6 +13,7 @@ from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.engine import AmqpEngine, Event, unowned
 from redelivery.transports.amqp.links.dispositions import condition_of
 from redelivery.transports.amqp.links.notifications import Notifications
+from redelivery.transports.dialects.unknown import AMQP
 from redelivery.transports.seam import Pending
 
 Found: TypeAlias = Callable[[JMSError | None, str | None], None]  # why not; its address, None: as it is written
@@ -35,6 +36,7 @@ class LinkTable:
     Attributes:
         broker: its address, as far as counts of deliveries go.
         client_id: whether the application has named the connection: named subscriptions are its own then.
+        dialect: the peer's.
         endpoints: links and sessions by the C library's pointer.
         expire_at: is called where something begins to wait, with the time (monotonic seconds) at which to `expire` it.
         patience: seconds that it may wait for credit.
@@ -43,19 +45,17 @@ class LinkTable:
     """
 
     __slots__ = (
-        "bare_rejection",
         "broker",
         "client_id",
+        "dialect",
         "ended",
         "endpoints",
         "engine",
         "expire_at",
         "idle",
-        "keeps_sessions",
         "most_sessions",
         "notifications",
         "patience",
-        "released_is_unrouted",
         "removed",
         "sessions",
         "space",
@@ -67,9 +67,7 @@ class LinkTable:
         self, engine: AmqpEngine, broker: str, patience: float, expire_at: Callable[[float], None], *, client_id: bool
     ) -> None:
         self.client_id = client_id
-        self.bare_rejection = ""  # see `AmqpDialect`
-        self.keeps_sessions = False
-        self.released_is_unrouted = False
+        self.dialect = AMQP  # until the greeting is known
         self.patience = patience
         self.expire_at = expire_at
         self.engine = engine

@@ -220,14 +220,14 @@ class Sender(Endpoint):
             ), None
         if state == REJECTED:
             return self._rejected(refusal(handle)), None
-        if state == RELEASED and self.table.released_is_unrouted:
+        if state == RELEASED and self.table.dialect.released_is_unrouted:
             return InvalidDestinationError(f"{self.what}: no queue takes what is sent there: it was not stored"), None
         return JMSError(f"{self.what}: the broker did not take the message: {said_outcome(state)}"), None
 
     def _rejected(self, reason: Condition | None) -> JMSError:
-        if reason is None and self.table.bare_rejection:
+        if reason is None and self.table.dialect.bare_rejection:
             return ResourceAllocationError(
-                f"{self.what}: rejected, without a reason: this broker does so for {self.table.bare_rejection}"
+                f"{self.what}: rejected, without a reason: this broker does so for {self.table.dialect.bare_rejection}"
             )
         return broker_error(reason, f"{self.what}: rejected")
 

@@ -64,7 +64,7 @@ class AmqpSession(Endpoint):
 
     def on_closed(self, error: JMSError) -> None:
         """See `Endpoint.on_closed`. Where a session is not to follow on its channel, the answer waits for the next."""
-        if self.ended is None and self.table.keeps_sessions:
+        if self.ended is None and self.table.dialect.keeps_sessions:
             self.end(error, ours=False)
             self.table.ended.append(self)
         else:
