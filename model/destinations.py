@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from redelivery.model.basic_errors import InvalidDestinationError
+from redelivery.model.content.errors import InvalidDestinationError
 
 WILDCARDS = frozenset(("*", ">", "#"))
 # How other clients write a destination into a STOMP header -> the scheme here.

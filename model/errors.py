@@ -27,7 +27,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from redelivery.model.basic_errors import (
+from redelivery.model.content.errors import (
     IllegalStateError,
     InvalidDestinationError,
     JMSError,

@@ -12,9 +12,9 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, Protocol, Self
 
-from redelivery.model.basic_errors import IllegalStateError, MessageFormatError, MessageNotWriteableError
 from redelivery.model.content.bodies import KnownBody, RawBody, raw_of
 from redelivery.model.content.dead_letters import DeadLetterInfo, read_dead_letter
+from redelivery.model.content.errors import IllegalStateError, MessageFormatError, MessageNotWriteableError
 from redelivery.model.content.headers import COPIED, check_header
 from redelivery.model.content.shown import shown
 from redelivery.model.destinations import Destination

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType, NoneType
 from typing import Final, TypeAlias
 
-from redelivery.model.basic_errors import MessageFormatError
+from redelivery.model.content.errors import MessageFormatError
 
 Value: TypeAlias = bool | int | float | str | bytes | None
 Body: TypeAlias = str | bytes | dict[str, Value] | list[Value] | None

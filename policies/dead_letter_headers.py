@@ -12,6 +12,7 @@ from redelivery.model.content.dead_letters import (
     ORIGINAL_DELIVERY_MODE,
     ORIGINAL_DESTINATION,
     ORIGINAL_EXPIRATION,
+    PASSPORT,
 )
 from redelivery.model.destinations import Destination
 from redelivery.model.values import Value
@@ -23,6 +24,7 @@ __all__ = [
     "ORIGINAL_DELIVERY_MODE",
     "ORIGINAL_DESTINATION",
     "ORIGINAL_EXPIRATION",
+    "PASSPORT",
     "application_properties",
     "copy_properties",
     "dead_letter_properties",
@@ -44,7 +46,7 @@ _BROKER_OWNED: Final = frozenset(
         *("amqp-message-id", "ingress-timestamp"),
         # of an earlier dead letter
         *(FAILURE_CAUSE, ORIGINAL_DESTINATION, ORIGINAL_EXPIRATION, ORIGINAL_DELIVERY_MODE, DELIVERY_COUNT),
-        FAILED_AT,
+        *(FAILED_AT, PASSPORT),
     )
 )
 # Artemis' and HornetQ's internals (duplicate id, last value, routing, origin), AMQP's delivery annotations.

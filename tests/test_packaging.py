@@ -31,6 +31,7 @@ PUBLIC_NAMES = {
     *("Message", "Queue", "Topic", "TemporaryQueue", "TemporaryTopic", "Destination", "Byte", "Short", "Long", "Float"),
     *("RedeliveryPolicy", "RedeliveryPolicyMap", "AddressSettings", "AddressSettingsMap", "PrefetchPolicy"),
     *("Capabilities", "ConnectionMetaData", "DeadLetterInfo", "DeadLetterStrategy", "DeadLetterStrategyMap"),
+    "Passport",
     *("BrokerDeadLetterStrategy", "SharedDeadLetterStrategy", "IndividualDeadLetterStrategy"),
     "DiscardingDeadLetterStrategy",
     *("JMSError", "IllegalStateError", "InvalidDestinationError", "InvalidSelectorError", "InvalidClientIDError"),

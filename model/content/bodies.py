@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Protocol, runtime_checkable
 
-from redelivery.model.basic_errors import MessageFormatError
+from redelivery.model.content.errors import MessageFormatError
 from redelivery.model.values import Body, Value
 
 _SHOWN: Final = 40  # characters of a name

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol, runtime_checkable
 
-from redelivery.model.basic_errors import InvalidDestinationError
+from redelivery.model.content.errors import InvalidDestinationError
 from redelivery.model.destinations import Destination, Queue, Topic, read_destination
+from redelivery.model.passport import Passport, read_passport
 from redelivery.model.values import from_epoch_ms
 
 FAILURE_CAUSE: Final = "dlqDeliveryFailureCause"
@@ -18,6 +19,7 @@ ORIGINAL_EXPIRATION: Final = "originalExpiration"
 ORIGINAL_DELIVERY_MODE: Final = "originalDeliveryMode"
 DELIVERY_COUNT: Final = "dlqDeliveryCount"
 FAILED_AT: Final = "dlqFailedAt"
+PASSPORT: Final = "dlqPassport"
 
 _THROWABLE: Final = "java.lang.Throwable: "  # before every cause of a Java client
 _EXPIRED: Final = "Message Expired"
@@ -52,6 +54,7 @@ class DeadLetterInfo:
     ``count``: of its last delivery, 1 where it failed at its first.
     ``at``: when it became a dead letter: known of this library's copies, and of what expired on Artemis or HornetQ.
     ``expired``: whether it outlived its time instead of failing.
+    ``passport``: what this library has written on its copy beside that; None: there is none that can be read.
     """
 
     origin: Destination | None
@@ -60,6 +63,7 @@ class DeadLetterInfo:
     count: int | None = None
     at: datetime | None = None
     expired: bool = False
+    passport: Passport | None = None
 
 
 @runtime_checkable
@@ -103,6 +107,7 @@ def read_dead_letter(
         count=_count(said, cause),
         at=from_epoch_ms(at) if at else None,
         expired=bool(expiry) or cause == "expired" or (cause or "").startswith(_EXPIRED),
+        passport=read_passport(said.get(PASSPORT)),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final, TypedDict
 
-from redelivery.model.basic_errors import MessageFormatError
+from redelivery.model.content.errors import MessageFormatError
 from redelivery.model.destinations import Destination, destination
 
 COPIED: Final = ("correlation_id", "reply_to", "type", "group_id", "group_sequence")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from redelivery.model.basic_errors import MessageFormatError
+from redelivery.model.content.errors import MessageFormatError
 from redelivery.model.destinations import Destination
 from redelivery.model.values import Body
 

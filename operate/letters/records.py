@@ -16,6 +16,7 @@ from redelivery.model.content.bodies import is_nested, readable_of
 from redelivery.model.destinations import read_destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError, MessageFormatError
 from redelivery.model.messages import Message
+from redelivery.model.passport import passport_record
 from redelivery.model.values import Byte, Float, Long, Short, body_kind
 
 _WHOLE: Final[Mapping[type, str]] = {Byte: "$byte", Short: "$short", Long: "$long"}
@@ -61,6 +62,7 @@ def to_record(message: Message) -> dict[str, Any]:
             "count": letter.count,
             "at": None if letter.at is None else letter.at.isoformat(),
             "expired": letter.expired,
+            "passport": None if letter.passport is None else passport_record(letter.passport),
         }
     return record
 

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     )
     from redelivery.model.messages import Message
     from redelivery.model.modes import AckMode
+    from redelivery.model.passport import Passport
     from redelivery.model.values import Byte, Float, Long, Short
     from redelivery.policies.dead_letters import (
         BrokerDeadLetterStrategy,
@@ -104,6 +105,7 @@ __all__ = [
     "Message",
     "MessageFormatError",
     "MessageNotWriteableError",
+    "Passport",
     "PrefetchPolicy",
     "Producer",
     "ProtocolError",
@@ -163,6 +165,7 @@ _HOMES = {
     ),
     "redelivery.model.messages": ("Message",),
     "redelivery.model.modes": ("AckMode",),
+    "redelivery.model.passport": ("Passport",),
     "redelivery.model.content.dead_letters": ("DeadLetterInfo",),
     "redelivery.model.values": ("Byte", "Float", "Long", "Short"),
     "redelivery.policies.destinations.address_settings": ("AddressSettings", "AddressSettingsMap"),
