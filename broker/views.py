@@ -8,8 +8,10 @@ from typing import Final
 
 from redelivery.broker.engine.stored import StoredMessage, carried, detached
 from redelivery.model.content.bodies import RawBody
+from redelivery.model.destinations import Destination
 from redelivery.model.values import Body, Value, from_epoch_ms
 from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION
+from redelivery.transports.dialects.artemis import ORIGINAL_ADDRESS
 
 # A property that a server adds where a message could not be translated whole, as ActiveMQ Classic does over STOMP.
 TRANSFORMATION_ERROR: Final = "transformation-error"
@@ -48,6 +50,17 @@ class StoredSource:
     def wire_count(self) -> int:
         """The count of this delivery."""
         return self._count
+
+
+def is_letter(stored: StoredMessage) -> bool:
+    """True for a dead letter of Artemis or HornetQ, or what expired there."""
+    return not ORIGINAL_ADDRESS.isdisjoint(stored.properties)
+
+
+def shown(stored: StoredMessage) -> Destination:
+    """The destination as a server writes it: of such a letter the address, whatever queue of that it is in."""
+    address, qualified, _ = stored.destination.name.partition("::")
+    return type(stored.destination)(address) if qualified and is_letter(stored) else stored.destination
 
 
 def properties_of(stored: StoredMessage) -> Mapping[str, Value]:

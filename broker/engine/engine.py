@@ -123,7 +123,7 @@ class Engine:
         self._state.check_exists(subscription.destination)
         subscription.browsed = browsed = self.browsed(check_browsable(subscription.destination).name, selector)
         while browsed.found:
-            browsed.found.popleft().copy().wait_in(subscription.waiting)
+            browsed.take().wait_in(subscription.waiting)
 
     def start(self, subscription: Subscription, now: int) -> None:
         """Open its window."""

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from redelivery.broker.engine.entries import Backlog, Entry, order_of
 from redelivery.broker.engine.stored import StoredMessage
@@ -57,6 +57,9 @@ class Browsed(Protocol):
 
     found: deque[Entry]
     more: bool
+
+    def take(self) -> Entry:
+        """A copy of the next one."""
 
     def read(self) -> None:
         """The next page."""
@@ -174,6 +177,37 @@ class Subscription:
         """End the flight of a dispatch."""
         self.widen(dispatch)
         del self.in_flight[dispatch.number]
+
+
+class ByteSubscription(Subscription):
+    """A window of so many bytes: it takes a message while less than that is in flight, however large the message is.
+
+    ``returns``: what leaves makes room; else they are all that it ever takes.
+    """
+
+    __slots__ = ("_used", "returns", "window")
+
+    def __init__(self, destination: Destination, outbox: DispatchOutbox, **more: Any) -> None:
+        super().__init__(destination, outbox, **more)
+        self.window = 0
+        self.returns = True
+        self._used = 0
+
+    @property
+    def room(self) -> bool:
+        """True: it takes another message."""
+        return self.open and self._used < self.window
+
+    def give(self, entry: Entry) -> Dispatch:
+        """Put an entry in flight."""
+        self._used += entry.message.size
+        return super().give(entry)
+
+    def widen(self, dispatch: Dispatch) -> None:
+        """Let the window move past a dispatch that stays in flight."""
+        if dispatch.fills_window and self.returns:
+            self._used -= dispatch.message.size
+        super().widen(dispatch)
 
 
 class Cursor:

@@ -39,6 +39,13 @@ class BrowsedQueue:
         self.found: deque[Entry] = deque()
         self._find(front)
 
+    def take(self) -> Entry:
+        """A copy of the next one, with the count that the broker's rules show a browser."""
+        copy = self.found.popleft().copy()
+        if self._state.rules.browses_last_count and copy.redeliveries:
+            copy.redeliveries -= 1
+        return copy
+
     def read(self) -> None:
         """The next page, which may have nothing that matches. Raises UnreadableStoreError."""
         assert self._after is not None, "there is more"
@@ -78,7 +85,7 @@ def show_more(state: EngineState, subscription: Subscription, now: int) -> bool:
             return False
         browsed.read()
     if browsed.found:
-        browsed.found.popleft().copy().wait_in(subscription.waiting)
+        browsed.take().wait_in(subscription.waiting)
         return True
     subscription.browsed = None
     end = state.new_entry(END_OF_QUEUE, None)

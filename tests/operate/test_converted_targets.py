@@ -32,21 +32,37 @@ def in_artemis(text: str) -> set[str]:
     """As the broker sees the document: by the standard library, and by nothing of ours."""
     elements = list(_elements(text))
     there = {each.get("name") for each in elements if each.tag == "address" and list(each.iter("queue"))}
-    return {target for target in _addresses(elements) if target not in there}
+    return {target for target in _addresses(elements, first=True) if target not in there}
 
 
 def in_hornetq(text: str) -> set[str]:
     elements = list(_elements(text))
     there = {each.findtext("address") for each in elements if each.tag == "queue"}
-    return {target for target in _addresses(elements) if target not in there}
+    return {target for target in _addresses(elements, first=False) if target not in there}
 
 
-def _addresses(elements: list[Tree.Element]) -> Iterator[str]:
+def _addresses(elements: list[Tree.Element], *, first: bool) -> Iterator[str]:
+    """The addresses for what fails or expires; ``first``: of several settings with one match the first counts."""
+    given: dict[str, dict[str, str]] = {}
     for setting in (each for each in elements if each.tag == "address-setting"):
-        values = {each.tag.rpartition("}")[2]: each.text or "" for each in setting}
+        match, values = setting.get("match", ""), {each.tag: each.text or "" for each in setting}
+        if match not in given or not first:
+            given[match] = values
+    for match, values in given.items():
+        wider = [more for one, more in given.items() if _covers(one.split("."), match.split("."))]  # they are merged
         for name, created in zip(_DEAD, ("dead-letter", "expiry"), strict=True):
-            if name in values and values.get(f"auto-create-{created}-resources") != "true":
+            creates = f"auto-create-{created}-resources"
+            found = [values[creates]] if creates in values else [each.get(creates) for each in wider]
+            if name in values and "true" not in found:
                 yield values[name]
+
+
+def _covers(general: list[str], match: list[str]) -> bool:
+    """Check whether all that the second one matches is matched by the first one."""
+    if not general or general[0] == "#":
+        return bool(general) or not match
+    head = match[0] if match else "#"
+    return head != "#" and general[0] in ("*", head) and _covers(general[1:], match[1:])
 
 
 def in_broker_j(text: str) -> set[str]:

@@ -35,6 +35,7 @@ class ArtemisBroker:
     enlists_acks = False  # over STOMP an ACK counts at once, in a transaction as well
     letters_of_volatile = True
     expired_of_volatile = False
+    browses_last_count = True
 
     def __init__(self, rules: ArtemisRules, rng: Random | None = None) -> None:
         self._rules = rules
@@ -62,7 +63,9 @@ class ArtemisBroker:
                 expiration = max(expiration, now + round(settings.min_expiry_delay * 1000))
             if settings.max_expiry_delay != NO_EXPIRY:
                 expiration = min(expiration, now + round(settings.max_expiry_delay * 1000))
-        return message if expiration == message.expiration else replace(message, expiration=expiration)
+        if expiration == message.expiration:
+            return message
+        return replace(message, expiration=expiration, own_expiration=message.expiration)
 
     def keeps_unrouted(self, topic: Destination) -> bool:
         """Obey ``send-to-dla-on-no-route``."""
@@ -136,6 +139,7 @@ class ArtemisBroker:
             original_destination=None,  # the properties say it
             properties=properties,
             expiration=0,
+            own_expiration=None,
             delivery_time=0,
             size=size_of(message.body, properties),
         )

@@ -44,6 +44,7 @@ class ClassicBroker:
     counts_first = False
     enlists_acks = True
     letters_of_volatile = False
+    browses_last_count = False
 
     def __init__(self, config: BrokerConfig, rng: Random | None = None) -> None:
         self._config = config

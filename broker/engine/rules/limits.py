@@ -56,6 +56,7 @@ class CountingBroker:
     enlists_acks = True
     letters_of_volatile = False
     expired_of_volatile = False
+    browses_last_count = False
     origin = Origin.NOWHERE
 
     def __init__(self, rules: Rules) -> None:

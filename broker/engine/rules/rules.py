@@ -85,7 +85,8 @@ class EngineRules(Protocol):
     ``counts_first``: a store counts a delivery before it is made (``persist-delivery-count-before-delivery``).
     ``enlists_acks``: an ACK over STOMP is part of its transaction. ``origin``: see `Origin`. ``lost``: warns of what
     nobody gets any more. ``letters_of_volatile``: what fails in a subscription that is not durable becomes a dead
-    letter too; ``expired_of_volatile``: so does what expires there.
+    letter too; ``expired_of_volatile``: so does what expires there. ``browses_last_count``: a browser sees the count of
+    the last delivery, else that of the next one.
     """
 
     counts_first: bool
@@ -94,6 +95,7 @@ class EngineRules(Protocol):
     lost: LostMessages
     letters_of_volatile: bool
     expired_of_volatile: bool
+    browses_last_count: bool
 
     def arriving(self, message: StoredMessage, now: int, *, is_letter: bool) -> StoredMessage:
         """A message as it is kept: its time to live may change; ``is_letter``: the broker itself sends it."""

@@ -102,6 +102,10 @@ class Addresses:
             raise InvalidDestinationError(f"{text}: only the connection that made it can consume it")
         return found
 
+    def removed(self, headers: Mapping[str, str]) -> str | None:
+        """The durable subscription that an UNSUBSCRIBE removes in another broker's words, with its consumer."""
+        return None if self._spelling is None else self._spelling.subscription_of(headers)
+
     def _made(self, found: Destination | None) -> Destination | None:
         if isinstance(found, Queue):
             self._core.call(lambda engine, _now: engine.rules.add_queue(found.name))

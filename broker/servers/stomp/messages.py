@@ -10,7 +10,7 @@ from redelivery.broker.engine.stored import EncodedBody, StoredBody, StoredMessa
 from redelivery.broker.servers.stomp.addresses import Addresses
 from redelivery.broker.servers.stomp.bodies import LARGE, TEXT, LargeFrame, not_text, parts_of, read_large
 from redelivery.broker.servers.stomp.spelling import Spelling
-from redelivery.broker.views import TRANSFORMATION_ERROR
+from redelivery.broker.views import TRANSFORMATION_ERROR, shown
 from redelivery.model.content.bodies import body_bytes, is_nested
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
 from redelivery.model.values import Value
@@ -114,7 +114,7 @@ def _headers(stored: StoredMessage, addresses: Addresses, spelling: Spelling | N
     for name, value in stored.properties.items():
         if value is not None:
             yield name, _text(value)
-    yield "destination", addresses.write(stored.destination, spelling)
+    yield "destination", addresses.write(shown(stored), spelling)
     yield "message-id", stored.message_id
     yield "expires", str(stored.expiration)
     yield "priority", str(stored.priority)

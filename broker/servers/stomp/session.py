@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from redelivery.broker.core import Core
@@ -18,7 +19,13 @@ from redelivery.broker.servers.stomp.addresses import Addresses
 from redelivery.broker.servers.stomp.messages import read_send
 from redelivery.broker.servers.stomp.refusals import HangUpError, check_limits, error_frame
 from redelivery.broker.servers.stomp.subscriptions import ClientOutput, ServedSubscription, origin, removed
-from redelivery.model.errors import InvalidClientIDError, JMSError, ProtocolError, SecurityError
+from redelivery.model.errors import (
+    InvalidClientIDError,
+    InvalidDestinationError,
+    JMSError,
+    ProtocolError,
+    SecurityError,
+)
 from redelivery.model.version import version as version_of
 from redelivery.transports.stomp.codec.frames import VERSIONS, Frame, encode
 from redelivery.transports.wire.clock import epoch_ms
@@ -193,15 +200,23 @@ class StompServerSession:
 
     def _unsubscribe(self, frame: Frame) -> bool:
         headers = frame.headers
-        name = removed(headers)
+        if removed(headers) is not None:
+            self._remove(removed(headers))
+            return False
+        name = self._addresses.removed(headers)
+        subscription = self._subscriptions.pop(headers.get("id") or headers.get("destination", ""), None)
+        if subscription is not None:
+            self._core.call(lambda engine, now: engine.unsubscribe(subscription.subscription, now, all_seen=False))
+        elif name is None:
+            raise ProtocolError("No subscription matched.")
+        with suppress(InvalidDestinationError):  # there is none: no error, as there
+            self._remove(name)
+        return False
+
+    def _remove(self, name: str | None) -> None:
+        """Remove a durable subscription."""
         if name is not None:
             self._core.call(lambda engine, _now: engine.remove_subscription(name, self._client_id))
-            return False
-        subscription = self._subscriptions.pop(headers.get("id") or headers.get("destination", ""), None)
-        if subscription is None:
-            raise ProtocolError("No subscription matched.")
-        self._core.call(lambda engine, now: engine.unsubscribe(subscription.subscription, now, all_seen=False))
-        return False
 
     def _ack(self, frame: Frame) -> bool:
         transaction = self._transaction(frame)

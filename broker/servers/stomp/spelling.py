@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,12 +10,16 @@ from redelivery.broker.engine.stored import StoredMessage
 from redelivery.model.destinations import Destination, Queue, Topic, destination
 from redelivery.model.errors import ProtocolError
 from redelivery.policies.brokers.rules import Rules
+from redelivery.transports.dialects import embedded
 from redelivery.transports.dialects.detect import spoken
 from redelivery.transports.dialects.dialect import Headers, StompDialect
 
 _USUAL: Final = "/queue/"
 _QUALIFIED: Final = "::"
 _ANY_WORDS: Final = ">"
+_CREDITS: Final = 10 << 10  # bytes: what their acceptors give a consumer
+_NO_END: Final = 1 << 62
+_DURABLE: Final = "durable-subscriber-name"  # the name that all of them know
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +61,33 @@ class Spelling:
         """The same of a SUBSCRIBE."""
         return self.table.consume_queue[0][0] if self.table.consume_queue else ""
 
+    def window(self, headers: Mapping[str, str], *, acknowledged: bool) -> int:
+        """The window of a SUBSCRIBE in bytes; ``acknowledged``: by its client, and not as it is written.
+
+        0 is one message at a time, -1 has no end, and below that nothing comes.
+
+        Raises:
+            ProtocolError: it is none.
+        """
+        names = (self.table.prefetch_header, embedded.HEADERS[0]) if self.table.prefetch_header else ()
+        text = next((headers[name] for name in names if name in headers), None)
+        if text is None:
+            return _CREDITS if acknowledged else _NO_END
+        try:
+            window = int(text) if text.isascii() and not {"_", " "} & set(text) else _NO_END
+        except ValueError:
+            window = _NO_END
+        if not -(1 << 31) <= window < 1 << 31:
+            raise ProtocolError(f'For input string "{text}": a window is a number of bytes')
+        return _NO_END if window == -1 else window or 1
+
+    def subscription_of(self, headers: Mapping[str, str]) -> str | None:
+        """The name of the durable subscription that a SUBSCRIBE or UNSUBSCRIBE is about."""
+        return next((headers[name] for name in (_DURABLE, self.table.subscription_header) if headers.get(name)), None)
+
     def write(self, destination: Destination) -> str:
-        """The header `destination` of a MESSAGE: the address, also of what was read from one of its queues."""
-        prefix = self.topics if isinstance(destination, Topic) else self.queues
-        return prefix + destination.name.partition(_QUALIFIED)[0]
+        """The header `destination` of a MESSAGE."""
+        return (self.topics if isinstance(destination, Topic) else self.queues) + destination.name
 
     def more_of(self, message: StoredMessage) -> Iterator[tuple[str, str]]:
         """Further headers of a MESSAGE."""

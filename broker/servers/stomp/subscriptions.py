@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from redelivery.broker.engine.stored import END_OF_QUEUE
-from redelivery.broker.engine.subscriptions import Dispatch, Subscription
+from redelivery.broker.engine.subscriptions import ByteSubscription, Dispatch, Subscription
 from redelivery.broker.servers.stomp.addresses import Addresses
 from redelivery.broker.servers.stomp.messages import TRANSFORMATION, Written, write_message
+from redelivery.broker.servers.stomp.spelling import Spelling
 from redelivery.model.destinations import Destination, SubscriptionName, Topic
 from redelivery.model.errors import ProtocolError, UnsupportedError
 from redelivery.model.selectors.selector import Selector
@@ -56,8 +57,9 @@ class ServedSubscription:
         addresses: Addresses,
         output: ClientOutput,
     ) -> None:
+        self._spelling = spelling = addresses.spelling_of(headers["destination"])
         for name, what in _UNSUPPORTED.items():
-            if headers.get(name, "") not in ("", "false"):
+            if spelling is None and headers.get(name, "") not in ("", "false"):
                 raise UnsupportedError(f"header {name}: the embedded broker has no {what}")
         destination = addresses.read_consumed(headers)
         self.identifier = identifier
@@ -67,25 +69,29 @@ class ServedSubscription:
         self._prefix = f"{session}:{number}:"
         self._output = output
         self._addresses = addresses
-        self._spelling = addresses.spelling_of(headers["destination"])
         self.browses = headers.get("browser") == "true"
         default = BROWSER_PREFETCH if self.browses else QUEUE_PREFETCH
         if isinstance(destination, Topic):
             default = TOPIC_PREFETCH
-        window = default if self.ack == AUTO else _window(headers.get(_PREFETCH), default)
+        by_bytes = spelling is not None and not self.browses
+        window = default if self.ack == AUTO or by_bytes else _window(headers.get(_PREFETCH), default)
         no_local = "true" in (headers.get("no-local"), headers.get(_NO_LOCAL))
         condition = headers.get("selector", "")
         self.selector = Selector(condition, lenient=True) if condition.strip() else None  # properties are strings here
-        self.subscription = Subscription(
+        kind = ByteSubscription if by_bytes else Subscription
+        self.subscription = kind(
             destination,
             self,
             prefetch=window,
             no_local=no_local,
             origin=origin(session, client_id),
-            named=_named(headers, destination),
+            named=_named(headers, destination, spelling),
             client_id=client_id,
             exclusive=headers.get(_EXCLUSIVE) == "true" and not isinstance(destination, Topic),
         )
+        if isinstance(self.subscription, ByteSubscription) and spelling is not None:
+            self.subscription.window = spelling.window(headers, acknowledged=self.ack != AUTO)
+            self.subscription.returns = self.ack != AUTO
         if "receipt" in headers:
             self.subscription.rated_prefetch = 0  # as ActiveMQ rates it, which opens the window after the receipt
         self.subscription.pending_limit = _window(headers.get(PENDING_LIMIT), 0)
@@ -171,10 +177,10 @@ def removed(headers: Mapping[str, str]) -> str | None:
     return headers.get(_NAME) or None
 
 
-def _named(headers: Mapping[str, str], destination: Destination) -> SubscriptionName | None:
+def _named(headers: Mapping[str, str], destination: Destination, spelling: Spelling | None) -> SubscriptionName | None:
     """The named subscription that a SUBSCRIBE is for; beside Classic's header there are ``shared`` and ``durable``."""
-    name = headers.get(_NAME)
-    if not name:
+    name = headers.get(_NAME) or (None if spelling is None else spelling.subscription_of(headers))
+    if not name or (spelling is not None and not isinstance(destination, Topic)):
         return None
     if not isinstance(destination, Topic):
         raise ProtocolError("Invalid Subscription: cannot durably subscribe to a Queue destination!")

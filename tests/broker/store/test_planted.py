@@ -135,8 +135,10 @@ def kept(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 @pytest.fixture
-def life(tmp_path: Path) -> test_store_delayed.Life:
-    return test_store_delayed.Life(tmp_path / "store.db")
+def life(tmp_path: Path) -> Iterator[test_store_delayed.Life]:
+    life = test_store_delayed.Life(tmp_path / "store.db")
+    yield life
+    life.store.close()
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +42,21 @@ class Life:
         self.store.write(batch or self.store.take())
         self.engine.deliver(self.store.durable)
 
+    def begin_again(self) -> None:
+        """A new engine with what is in the file."""
+        self.store.close()
+        vars(self).update(vars(Life(self.store.path)))
+
 
 @pytest.fixture
-def life(tmp_path: Path) -> Life:
-    return Life(tmp_path / "store.db")
+def life(tmp_path: Path) -> Iterator[Life]:
+    life = Life(tmp_path / "store.db")
+    yield life
+    life.store.close()
 
 
 @pytest.mark.parametrize("until", ["it is noted", "it is taken", "it is written", "a restart"])
-def test_it_is_delivered_from_where_it_is_then(life: Life, tmp_path: Path, until: str) -> None:
+def test_it_is_delivered_from_where_it_is_then(life: Life, until: str) -> None:
     life.send("later", properties={"colour": "red"})
     assert life.engine.memory_used == 0
     batch = None
@@ -57,8 +65,7 @@ def test_it_is_delivered_from_where_it_is_then(life: Life, tmp_path: Path, until
     elif until != "it is noted":
         life.write()
     if until == "a restart":
-        life.store.close()
-        life = Life(tmp_path / "store.db")
+        life.begin_again()
         assert life.engine.memory_used == 0
     life.engine.tick(DUE - 1)
     life.engine.tick(DUE)
@@ -68,8 +75,8 @@ def test_it_is_delivered_from_where_it_is_then(life: Life, tmp_path: Path, until
     assert life.box.bodies() == ["later"]
     assert life.box[0].message.properties == {"colour": "red"}
     life.engine.acknowledge(life.box, DUE)
-    life.store.close()
-    assert not Life(tmp_path / "store.db").engine.next_deadline(), "nothing of it is left"
+    life.begin_again()
+    assert not life.engine.next_deadline(), "nothing of it is left"
 
 
 def test_one_that_is_not_kept_is_in_memory(life: Life) -> None:

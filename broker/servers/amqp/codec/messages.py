@@ -14,7 +14,7 @@ from redelivery.broker.engine.rules.rules import Origin
 from redelivery.broker.engine.stored import StoredMessage, detached, size_of
 from redelivery.broker.servers.amqp.codec.sections import Header, dead_letter, write_header
 from redelivery.broker.servers.amqp.codec.terminus import DIALECT
-from redelivery.broker.views import TRANSFORMATION_ERROR, properties_of
+from redelivery.broker.views import TRANSFORMATION_ERROR, is_letter, properties_of, shown
 from redelivery.model.content.bodies import RawBody
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError
@@ -34,7 +34,6 @@ from redelivery.transports.amqp.codec.sections import (
 )
 from redelivery.transports.amqp.codec.sends import encode
 from redelivery.transports.amqp.codec.values import skip
-from redelivery.transports.dialects.artemis import ORIGINAL_ADDRESS
 
 Parts: TypeAlias = "tuple[bytes | memoryview, ...]"
 
@@ -171,11 +170,12 @@ def write_message(stored: StoredMessage, count: int, *, first: bool, now: int, o
         return _written(stored, properties, Header(stored.persistent, stored.priority, left, first, count - 1))
     raw = stored.wire.raw
     durable, priority, ttl, _, _ = read_header(find(raw)[0])
-    if origin is Origin.ANNOTATIONS and not ORIGINAL_ADDRESS.isdisjoint(stored.properties):
-        header = Header(durable, priority, left, first, count - 1)
-        return write_header(header), *dead_letter(raw, stored.destination, stored.expiration, stored.properties)
+    if origin is Origin.ANNOTATIONS and (is_letter(stored) or stored.own_expiration is not None):
+        header = Header(durable, priority, None, first, count - 1)
+        return write_header(header), *dead_letter(raw, shown(stored), stored.expiration, stored.properties)
     if origin is not Origin.PROPERTIES or stored.original_destination is None:
-        header = Header(durable, priority, ttl and (left or ttl), first, count - 1)
+        ttl = ttl if origin is Origin.ANNOTATIONS else ttl and (left or ttl)  # Artemis shows it as it was sent
+        header = Header(durable, priority, ttl, first, count - 1)
         rest = stored.wire.rest if isinstance(stored.wire, Wire) else _behind_header(raw)
         return write_header(header), memoryview(raw)[rest:]
     header = Header(True, priority, left, first, count - 1)
@@ -199,7 +199,7 @@ def _written(stored: StoredMessage, properties: Mapping[str, Value], header: Hea
         group_sequence=stored.group_sequence,
         expiration=stored.expiration,
     )
-    address = to_address(stored.destination, DIALECT)
+    address = to_address(shown(stored), DIALECT)
     try:
         parts = encode(message, stored.message_id, address, DIALECT)
     except MessageFormatError as error:

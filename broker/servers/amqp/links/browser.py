@@ -59,7 +59,7 @@ class BrowserLink(OutgoingLink):
     def send_next(self, now: int) -> None:
         """See `OutgoingLink.send_next`; what has expired meanwhile is not shown."""
         assert self._browsed is not None, "something waits"
-        entry = self._browsed.found.popleft()
+        entry = self._browsed.take()
         if not entry.message.expired(now):
             count, origin = entry.redeliveries + 1, self.session.core.origin
             parts = write_message(entry.message, count, first=not entry.acquired, now=now, origin=origin)
