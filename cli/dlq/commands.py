@@ -12,6 +12,7 @@ from redelivery.cli.dlq.files import export, import_letters
 from redelivery.cli.dlq.leaving import move, purge, replay
 from redelivery.cli.dlq.queues import queues
 from redelivery.cli.dlq.receipts import resume, undo, verify
+from redelivery.cli.dlq.resolved import resolved
 from redelivery.cli.dlq.shown import groups, list_letters, show
 
 
@@ -27,7 +28,7 @@ class _QueuesFirst(TyperGroup):
 dlq = typer.Typer(cls=_QueuesFirst)
 dlq.command()(queues)
 dlq.command(name="ls")(list_letters)
-for each in (show, groups, replay, edit, move, purge, export):
+for each in (show, groups, resolved, replay, edit, move, purge, export):
     dlq.command()(each)
 dlq.command(name="import")(import_letters)
 for each in (verify, undo, resume):

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from redelivery import Connection
 from redelivery.cli.dlq.options import Group_, Limit, Yes, selection_of
+from redelivery.cli.dlq.resolved import Kept, remember, resolutions
 from redelivery.cli.messages import stamp
 from redelivery.cli.parts.broker import Broker, with_broker
 from redelivery.cli.parts.looking import looking
 from redelivery.cli.parts.progress import Counting
-from redelivery.cli.parts.shown import CUT, as_json, visible
+from redelivery.cli.parts.shown import CUT, as_json, complain, visible
 from redelivery.cli.parts.tables import print_table
 from redelivery.cli.parts.target import AsJson, NothingError, Queue, Where, nothing_in
 from redelivery.cli.parts.work import meant
-from redelivery.operate.letters.folding import By, Folding, failure
-from redelivery.operate.letters.groups import Group, group
+from redelivery.model.errors import ConfigError
+from redelivery.operate.letters.fingerprints import By, Fingerprints, traits
+from redelivery.operate.letters.groups import Group, described, group
 from redelivery.operate.letters.records import to_record
 from redelivery.operate.letters.selection import Selection
+from redelivery.operate.letters.states.resolved import Resolution
 
 _LONG: Final = 2000  # characters of a value that `show` prints
 
@@ -44,11 +48,11 @@ def list_letters(
     shown = 0
     with looking("dlq ls", broker, queue, yes=yes) as connection:
         selection = selection_of(queue, where, group, limit).on(connection)
-        folding = _folding(connection, selection) if json_ else None
+        known = _known(connection, selection) if json_ else None
         for letter in selection.browse(connection):
             shown += 1
-            if folding is not None:
-                print(as_json({**to_record(letter), "fingerprint": folding.fingerprint(failure(letter))}))
+            if known is not None:
+                print(as_json({**to_record(letter), "fingerprint": known.of(traits(letter))}))
                 continue
             said = letter.dead_letter
             origin, why = (None, None) if said is None else (said.origin, said.exception or said.cause)
@@ -81,8 +85,8 @@ def show(
             raise nothing_in(selection.queue, meant(selection))
         if letter is None:
             raise NothingError(f"{selection.queue} has no such letter")
-        folding = _folding(connection, selection)
-    record = {**to_record(letter), "fingerprint": folding.fingerprint(failure(letter))}
+        known = _known(connection, selection)
+    record = {**to_record(letter), "fingerprint": known.of(traits(letter))}
     if json_:
         print(as_json(record))
         return
@@ -100,34 +104,65 @@ def groups(
     where: Where = None,
     limit: Limit = None,
     by: Annotated[By, typer.Option(help="What letters of a group have in common.")] = "cause",
+    receipts: Kept = None,
     yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
     """Count the letters that failed alike: the same origin and exception, whatever numbers and names are in it.
 
-    --by type counts those with the same type of exception, --by origin those from the same queue.
+    --by type counts those with the same type of exception, --by origin those from the same queue, --by fingerprint
+    those whose exception came from the same function, --by release those of the same application and version.
     """
+    resolved = _resolved(receipts)
     with looking("dlq groups", broker, queue, yes=yes) as connection, Counting("looking", None, not json_) as counting:
         selection = selection_of(queue, where, None, limit)
-        found = group(counting.of(selection.browse(connection)), by)
+        found = group(counting.of(selection.browse(connection)), by, resolved)
+    remember("dlq groups", {each.fingerprint: described(each) for each in found})
     if json_:
         print(as_json([_group_record(each) for each in found], 2))
     elif found:
-        print_table(
-            ("letters", "group", "first", "last", "origin", "why"),
-            [
-                (each.count, each.fingerprint, stamp(each.first), stamp(each.last), each.origin or "-", _why(each, by))
-                for each in found
-            ],
-            narrow=("first", "last"),
-        )
+        _print(found, by)
     if not found:
         raise nothing_in(selection.queue, meant(selection))
 
 
-def _folding(connection: Connection, selection: Selection) -> Folding:
-    """Fold all letters among which the groups are found, so that their fingerprints are the same here."""
-    return Folding(map(failure, replace(selection, group=None, members=None, limit=None).browse(connection)))
+def _resolved(receipts: Path | None) -> Mapping[str, Resolution]:
+    """What is resolved; where its file is damaged nobody is kept from looking."""
+    try:
+        return resolutions(receipts).read()
+    except ConfigError as error:
+        complain("dlq groups", f"no states are shown: {error}")
+        return {}
+
+
+def _print(found: Sequence[Group], by: By) -> None:
+    """Print the groups: which of them are resolved, and their releases, only where that is known of one."""
+    columns: dict[str, list[object]] = {
+        "letters": [each.count for each in found],
+        "group": [each.fingerprint for each in found],
+        "state": [each.state for each in found],
+        "first": [stamp(each.first) for each in found],
+        "last": [stamp(each.last) for each in found],
+        "rate": [_rate(each.rate) for each in found],
+        "release": [each.release for each in found],
+        "origin": [each.origin for each in found],
+        "why": [_why(each, by) for each in found],
+    }
+    shown = {name: each for name, each in columns.items() if name not in ("state", "release") or any(each)}
+    rows = [["-" if each is None else each for each in row] for row in zip(*shown.values(), strict=True)]
+    print_table(tuple(shown), rows, narrow=("first", "last", "rate", "release"))
+
+
+def _rate(found: float | None) -> str | None:
+    if found is None:
+        return None
+    number, unit = (found / 60, "min") if found >= 600 else (found, "h")
+    return f"{number:,.0f}/{unit}" if number >= 100 else f"{number:.3g}/{unit}"
+
+
+def _known(connection: Connection, selection: Selection) -> Fingerprints:
+    """The fingerprints of all letters among which the groups are found, so that they are the same here."""
+    return Fingerprints(map(traits, replace(selection, group=None, members=None, limit=None).browse(connection)))
 
 
 def _lines(name: str, value: object) -> Iterator[str]:
@@ -144,5 +179,8 @@ def _group_record(found: Group) -> dict[str, Any]:
     return {**asdict(found), **times}
 
 
-def _why(found: Group, by: By) -> str:
-    return "-" if by == "origin" else found.exception or found.cause or "no cause"
+def _why(found: Group, by: By) -> str | None:
+    if by in ("origin", "release"):
+        return None
+    why = found.exception or found.cause or "no cause"
+    return f"{why} in {found.frame}" if by == "fingerprint" and found.frame else why

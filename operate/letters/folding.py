@@ -107,9 +107,9 @@ class Folding:
         """The same of those that failed alike: by their exceptions' text, by its type, or where they come from."""
         match by:
             case "type":
-                return _digest(f"type\n{found.kind or found.text}")
+                return digest(f"type\n{found.kind or found.text}")
             case "origin":
-                return _digest(f"origin\n{found.origin}")
+                return digest(f"origin\n{found.origin}")
         return self._found.get(found) or literal(found)
 
     def members(self, fingerprint: str) -> frozenset[LetterFailure]:
@@ -125,7 +125,14 @@ class Folding:
                 return found
         if len(wanted) < _LENGTH:
             return frozenset()
-        return frozenset(each for each in known if any(_hashed(each, way.text) == wanted for way in _ways(each.words)))
+        return frozenset(each for each in known if any(other == wanted for other in _others(each)))
+
+    def others(self, found: LetterFailure) -> Iterator[str]:
+        """The fingerprints that it may have had beside others; none where such are here, and have shown its names."""
+        alone = literal(found)
+        if self._found.get(found, alone) == alone:
+            yield alone
+            yield from _others(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,14 +190,19 @@ def _ways(words: tuple[str, ...]) -> Iterator[_Way]:
             yield _Way(text, 2, all(map(_is_name, (*words[at:end], *words[second:last]))), 2)
 
 
+def _others(found: LetterFailure) -> Iterator[str]:
+    return (_hashed(found, way.text) for way in _ways(found.words))
+
+
 def _is_name(word: str) -> bool:
     word = word.rstrip(".,:;!?)").lower()
     return word not in _FOLDED and word not in _PLAIN and not word.endswith(_NO_NAMES)
 
 
 def _hashed(found: LetterFailure, text: str) -> str:
-    return _digest(f"{found.origin}\n{found.kind}\n{text}")
+    return digest(f"{found.origin}\n{found.kind}\n{text}")
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return the fingerprint of what letters have in common."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_LENGTH]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from redelivery.model.messages import Message
-from redelivery.operate.letters.folding import By, Folding, LetterFailure, failure, literal
+from redelivery.operate.letters.fingerprints import By, Fingerprints, LetterTraits, traits
+from redelivery.operate.letters.folding import failure, folded, literal
+from redelivery.operate.letters.states.resolved import Resolution
+
+_DESCRIBED: Final = 200  # characters of a description
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +21,10 @@ class Group:
 
     ``cause``, ``exception``: of its first letter; by type the type alone. ``origin``: None where they have several.
     ``first``, ``last``: when the earliest and latest of them failed, or were sent where they do not say that.
+    ``release``: the application and its version, of the latest of them that says it. ``rate``: letters an hour between
+    ``first`` and ``last``, the first one not counted; None where no time is between. ``state``: ``resolved in 2.4``,
+    or ``regressed`` where one failed after that; None where nobody has resolved it. ``frame``: of the application, in
+    which the exception was raised, where their passports name the same.
     """
 
     fingerprint: str
@@ -25,22 +34,42 @@ class Group:
     exception: str | None
     first: datetime | None
     last: datetime | None
+    release: str | None = None
+    rate: float | None = None
+    state: str | None = None
+    frame: str | None = None
 
 
 @dataclass(slots=True)
 class _Members:
+    """Letters with the same traits, or of one group."""
+
     first: Message
     count: int = 0
     earliest: datetime | None = None
     latest: datetime | None = None
     origins: set[str | None] = field(default_factory=set)
+    frames: set[str | None] = field(default_factory=set)
+    traits: dict[LetterTraits, datetime | None] = field(default_factory=dict)  # and when the latest of each failed
 
-    def add(self, other: _Members) -> None:
+    def add(self, letter: Message) -> None:
+        """Count a letter."""
+        at, said = failed_at(letter), letter.dead_letter
+        self.count += 1
+        self.earliest = min(filter(None, (self.earliest, at)), default=None)
+        self.latest = max(filter(None, (self.latest, at)), default=None)
+        self.origins.add(None if said is None or said.origin is None else str(said.origin))
+        passport = getattr(said, "passport", None)
+        self.frames.add(None if passport is None else passport.frame)
+
+    def join(self, other: _Members) -> None:
         """Count those of another."""
         self.count += other.count
-        self.origins |= other.origins
         self.earliest = min(filter(None, (self.earliest, other.earliest)), default=None)
         self.latest = max(filter(None, (self.latest, other.latest)), default=None)
+        self.origins |= other.origins
+        self.frames |= other.frames
+        self.traits |= other.traits
 
 
 def fingerprint(message: Message) -> str:
@@ -54,34 +83,71 @@ def failed_at(message: Message) -> datetime | None:
     return message.timestamp if letter is None or letter.at is None else letter.at
 
 
-def group(messages: Iterable[Message], by: By = "cause") -> list[Group]:
-    """The groups, the largest first."""
-    failures: dict[LetterFailure, _Members] = {}
+def group(
+    messages: Iterable[Message], by: By = "cause", resolved: Mapping[str, Resolution] | None = None
+) -> list[Group]:
+    """The groups, the largest first. ``resolved``: by fingerprint, what `Resolutions` has kept."""
+    alike: dict[LetterTraits, _Members] = {}
     for message in messages:
-        at, letter = failed_at(message), message.dead_letter
-        origin = None if letter is None or letter.origin is None else str(letter.origin)
-        members = failures.setdefault(failure(message), _Members(message))
-        members.add(_Members(message, 1, at, at, {origin}))
-    folding, groups = Folding(failures), dict[str, tuple[LetterFailure, _Members]]()
-    for each, members in failures.items():
-        name = folding.fingerprint(each, by)
+        alike.setdefault(traits(message), _Members(message)).add(message)
+    fingerprints, groups = Fingerprints(alike), dict[str, _Members]()
+    for each, members in alike.items():
+        members.traits[each] = members.latest
+        name = fingerprints.of(each, by)
         if name in groups:
-            groups[name][1].add(members)
+            groups[name].join(members)
         else:
-            groups[name] = (each, members)
-    found = [_group(name, by, *each) for name, each in groups.items()]
+            groups[name] = members
+    resolutions = fingerprints.having(resolved or {})
+    found = [_group(name, by, members, _state(members, resolutions)) for name, members in groups.items()]
     return sorted(found, key=lambda each: (-each.count, each.fingerprint))
 
 
-def _group(name: str, by: By, found: LetterFailure, members: _Members) -> Group:
+def described(found: Group) -> str:
+    """What has failed: without numbers and values, so that it can be kept."""
+    what = folded(found.exception or found.cause or "no cause")[:_DESCRIBED]
+    return f"{what} in {found.frame}" if found.frame else what
+
+
+def _group(name: str, by: By, members: _Members, state: str | None) -> Group:
     letter = members.first.dead_letter
     exception = None if letter is None else letter.exception
+    kind = next(iter(members.traits)).failure.kind
     return Group(
         fingerprint=name,
         count=members.count,
-        origin=min(filter(None, members.origins), default=None) if len(members.origins) == 1 else None,
+        origin=_only(members.origins),
         cause=None if letter is None else letter.cause,
-        exception=(found.kind or exception) if by == "type" else exception,
+        exception=(kind or exception) if by == "type" else exception,
         first=members.earliest,
         last=members.latest,
+        release=_release(members),
+        rate=_rate(members),
+        state=state,
+        frame=_only(members.frames),
     )
+
+
+def _only(values: set[str | None]) -> str | None:
+    return next(iter(values)) if len(values) == 1 else None
+
+
+def _release(members: _Members) -> str | None:
+    said = [(at is not None, at, each.release) for each, at in members.traits.items() if each.release is not None]
+    return max(said)[2] if said else None
+
+
+def _rate(members: _Members) -> float | None:
+    if members.earliest is None or members.latest is None or members.earliest == members.latest:
+        return None
+    return (members.count - 1) * 3600 / (members.latest - members.earliest).total_seconds()
+
+
+def _state(members: _Members, resolutions: Mapping[Resolution, frozenset[LetterTraits]]) -> str | None:
+    """The state of a group, all of whose letters are of what is resolved; the latest resolution counts."""
+    said = [each for each, those in resolutions.items() if members.traits.keys() <= those]
+    if not said:
+        return None
+    latest = max(said, key=lambda each: each.at)
+    broken = any(latest.is_broken_by(each.release, at) for each, at in members.traits.items())
+    return "regressed" if broken else f"resolved in {latest.release}"

@@ -12,7 +12,8 @@ from redelivery.model.errors import ConfigError
 from redelivery.model.messages import Message
 from redelivery.model.selectors.selector import Selector
 from redelivery.model.values import Value, to_epoch_ms
-from redelivery.operate.letters.folding import Folding, LetterFailure, failure, literal
+from redelivery.operate.letters.fingerprints import Fingerprints, LetterTraits, traits
+from redelivery.operate.letters.folding import failure, literal
 from redelivery.operate.management.browsing import browsed
 
 
@@ -22,7 +23,7 @@ class Selection:
 
     ``where``: a JMS selector, judged by the broker. ``group``: a fingerprint, or its first digits.
     ``limit``: so many at most, from the head. ``here``: a selector that is judged here, as the broker has none.
-    ``members``: the failures of the group, once the queue has been looked at. ``ids``: of messages; None: any.
+    ``members``: the traits of the group's letters, once the queue has been looked at. ``ids``: of messages; None: any.
 
     Raises:
         ConfigError: ``group`` is empty, and would be all of them.
@@ -33,7 +34,7 @@ class Selection:
     group: str | None = None
     limit: int | None = None
     here: Selector | None = None
-    members: frozenset[LetterFailure] | None = None
+    members: frozenset[LetterTraits] | None = None
     ids: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
@@ -51,8 +52,8 @@ class Selection:
         if found.where is not None and not connection.metadata.capabilities.selectors:
             found = replace(found, where=None, here=Selector(found.where, lenient=True))
         if found.group is not None and found.members is None:
-            folding = Folding(map(failure, replace(found, group=None, limit=None, ids=None).browse(connection)))
-            found = replace(found, members=folding.members(found.group))
+            known = Fingerprints(map(traits, replace(found, group=None, limit=None, ids=None).browse(connection)))
+            found = replace(found, members=known.members(found.group))
         return found
 
     def accepts(self, message: Message) -> bool:
@@ -63,7 +64,7 @@ class Selection:
             return False
         if self.members is None:
             return self.group is None or literal(failure(message)).startswith(self.group)
-        return failure(message) in self.members
+        return traits(message) in self.members
 
     def browse(self, connection: Connection) -> Iterator[Message]:
         """The letters that are meant.

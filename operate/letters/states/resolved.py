@@ -1,0 +1,139 @@
+"""Keeps which fingerprints are resolved, and in which release: a file of JSON lines, to which each change is added.
+
+So the file says who has said what, and when.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from redelivery.model.errors import ConfigError, JMSError
+from redelivery.operate.letters.states import shared_files
+from redelivery.operate.letters.states.versions import ReleaseName
+
+FILE: Final = "resolved.ndjson"
+_FINGERPRINT: Final = re.compile(r"[0-9a-f]{12}")
+_LONGEST: Final = 200  # characters of a release
+
+
+class NotResolvedError(JMSError):
+    """A fingerprint of which nobody has said that it is resolved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """A fingerprint that is resolved: in ``release``, as ``who`` said ``at`` that time; ``what`` it was."""
+
+    fingerprint: str
+    release: str
+    at: datetime
+    who: str
+    what: str = ""
+
+    def is_broken_by(self, release: str | None, at: datetime | None) -> bool:
+        """Check whether a letter of it failed after it: by its release where these have an order, else by its time."""
+        later = None if release is None else ReleaseName.read(release).is_from(ReleaseName.read(self.release))
+        return (at is not None and at > self.at) if later is None else later
+
+
+class Resolutions:
+    """The resolutions that a folder keeps."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / FILE
+
+    def read(self) -> dict[str, Resolution]:
+        """Those that hold, by fingerprint, the first ones first.
+
+        Raises:
+            ConfigError: the file cannot be read, or is damaged; the text has the line.
+        """
+        try:
+            lines = shared_files.read(self.file).splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"what is resolved cannot be read: {self.file}: {error}") from error
+        found: dict[str, Resolution] = {}
+        for number, text in enumerate(lines, 1):
+            try:
+                _add(found, json.loads(text))
+            except (ValueError, KeyError, TypeError) as error:
+                raise ConfigError(
+                    f"{self.file}, line {number}: this is not a line of it; mend the line or take it away, or move the "
+                    "file away to begin anew"
+                ) from error
+        return found
+
+    def resolve(self, fingerprint: str, release: str, what: str = "") -> Resolution:
+        """Keep that a fingerprint is resolved in a release; where it was already, in this one from now on.
+
+        Raises:
+            ConfigError: it is no fingerprint, or no release; or the file cannot be written, or is damaged.
+        """
+        check_fingerprint(fingerprint)
+        release = " ".join(release.split())
+        if not release or len(release) > _LONGEST or not release.isprintable():
+            raise ConfigError(f"--in {release!r}: name the release in which it is resolved, such as 2.4 or 'shop 2.4'")
+        self.read()  # or nobody would see this line
+        found = Resolution(fingerprint, release, datetime.now(UTC), _who(), what)
+        said = {"resolved": fingerprint, "in": release, "when": found.at.isoformat(), "who": found.who, "what": what}
+        self._write(said)
+        return found
+
+    def reopen(self, fingerprint: str) -> Resolution:
+        """Take back that it is resolved; what was.
+
+        Raises:
+            NotResolvedError: nobody has said so.
+            ConfigError: as `resolve`; or more than one begins so.
+        """
+        known = self.read()
+        found = [each for name, each in known.items() if name.startswith(fingerprint.lower())] if fingerprint else []
+        if not found:
+            raise NotResolvedError(f"{fingerprint!r} is not resolved: 'redelivery dlq resolved' lists what is")
+        if len(found) > 1:
+            raise ConfigError(f"{fingerprint}: {len(found)} that are resolved begin so: give more of it")
+        self._write({"reopened": found[0].fingerprint, "when": datetime.now(UTC).isoformat(), "who": _who()})
+        return found[0]
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        try:
+            shared_files.append(self.file, [line])
+        except OSError as error:
+            raise ConfigError(f"what is resolved cannot be kept: {self.file}: {error}") from error
+
+
+def check_fingerprint(text: str) -> None:
+    """Raises ConfigError: it is no whole fingerprint."""
+    if not _FINGERPRINT.fullmatch(text):
+        raise ConfigError(
+            f"{text!r} is not a fingerprint, which has 12 digits of 0-9a-f: 'redelivery dlq groups' lists them"
+        )
+
+
+def _add(found: dict[str, Resolution], line: Mapping[str, Any]) -> None:
+    """Obey a line. Raises KeyError, TypeError, ValueError: it is none."""
+    if "reopened" in line:
+        found.pop(line["reopened"], None)
+        return
+    name, at = line["resolved"], datetime.fromisoformat(line["when"])
+    texts = (name, line["in"], line["who"], line["what"])
+    if not all(isinstance(each, str) for each in texts) or at.tzinfo is None:
+        raise TypeError(name)
+    found.pop(name, None)
+    found[name] = Resolution(name, line["in"], at, line["who"], line["what"])
+
+
+def _who() -> str:
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # a container's user may have no name
+        user = "unknown"
+    return f"{user}@{socket.gethostname()}"
