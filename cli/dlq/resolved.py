@@ -71,7 +71,7 @@ def resolved(
 
 
 def resolutions(receipts: Path | None) -> Resolutions:
-    """What is resolved, in the folder that ``--receipts`` names."""
+    """The resolutions, in the folder that ``--receipts`` names."""
     return Resolutions(receipts or state_folder())
 
 

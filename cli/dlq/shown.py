@@ -127,7 +127,7 @@ def groups(
 
 
 def _resolved(receipts: Path | None) -> Mapping[str, Resolution]:
-    """What is resolved; where its file is damaged nobody is kept from looking."""
+    """Read what is resolved; where its file is damaged nobody is kept from looking."""
     try:
         return resolutions(receipts).read()
     except ConfigError as error:

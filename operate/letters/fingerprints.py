@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypeVar, get_args
 
+from redelivery.model.content.dead_letters import DeadLetterInfo
 from redelivery.model.messages import Message
-from redelivery.operate.letters.folding import Folding, LetterFailure, digest, failure
+from redelivery.operate.letters.folding import Folding, LetterFailure, digest, failure_of
 
 By: TypeAlias = Literal["cause", "type", "origin", "fingerprint", "release"]
 T = TypeVar("T")
@@ -16,7 +17,10 @@ WAYS: Final[tuple[By, ...]] = get_args(By)
 
 @dataclass(frozen=True, slots=True)
 class LetterTraits:
-    """What a letter is grouped by. ``frame``: the fingerprint in its passport; ``release``: its application there."""
+    """The traits by which a letter is grouped.
+
+    ``frame``: the fingerprint in its passport; ``release``: its application there.
+    """
 
     failure: LetterFailure
     frame: str | None = None
@@ -24,12 +28,16 @@ class LetterTraits:
 
 
 def traits(letter: Message) -> LetterTraits:
-    """Read them."""
-    said = letter.dead_letter
-    passport = getattr(said, "passport", None)
+    """Return what it is grouped by."""
+    return traits_of(letter.dead_letter)
+
+
+def traits_of(said: DeadLetterInfo | None) -> LetterTraits:
+    """Return what a letter that says this is grouped by; reading it takes longer than all else."""
+    passport = None if said is None else said.passport
     if passport is None:
-        return LetterTraits(failure(letter))
-    return LetterTraits(failure(letter), passport.fingerprint, passport.application)
+        return LetterTraits(failure_of(said))
+    return LetterTraits(failure_of(said), passport.fingerprint, passport.application)
 
 
 class Fingerprints:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, Literal, TypeAlias
 
+from redelivery.model.content.dead_letters import DeadLetterInfo
 from redelivery.model.destinations import Destination
 from redelivery.model.messages import Message
 
@@ -68,7 +69,11 @@ class LetterFailure:
 
 def failure(message: Message) -> LetterFailure:
     """The failure that a letter tells of."""
-    letter = message.dead_letter
+    return failure_of(message.dead_letter)
+
+
+def failure_of(letter: DeadLetterInfo | None) -> LetterFailure:
+    """The failure of which a letter says this."""
     if letter is None:
         return LetterFailure(None, "", "")
     said, kind = (letter.exception or letter.cause or "")[:_READ], ""

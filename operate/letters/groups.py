@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from redelivery.model.content.dead_letters import DeadLetterInfo
 from redelivery.model.messages import Message
-from redelivery.operate.letters.fingerprints import By, Fingerprints, LetterTraits, traits
+from redelivery.operate.letters.fingerprints import By, Fingerprints, LetterTraits, traits_of
 from redelivery.operate.letters.folding import failure, folded, literal
 from redelivery.operate.letters.states.resolved import Resolution
 
@@ -52,15 +53,14 @@ class _Members:
     frames: set[str | None] = field(default_factory=set)
     traits: dict[LetterTraits, datetime | None] = field(default_factory=dict)  # and when the latest of each failed
 
-    def add(self, letter: Message) -> None:
-        """Count a letter."""
-        at, said = failed_at(letter), letter.dead_letter
+    def add(self, letter: Message, said: DeadLetterInfo | None) -> None:
+        """Count a letter, which says this."""
+        at = letter.timestamp if said is None or said.at is None else said.at
         self.count += 1
         self.earliest = min(filter(None, (self.earliest, at)), default=None)
         self.latest = max(filter(None, (self.latest, at)), default=None)
         self.origins.add(None if said is None or said.origin is None else str(said.origin))
-        passport = getattr(said, "passport", None)
-        self.frames.add(None if passport is None else passport.frame)
+        self.frames.add(None if said is None or said.passport is None else said.passport.frame)
 
     def join(self, other: _Members) -> None:
         """Count those of another."""
@@ -89,7 +89,8 @@ def group(
     """The groups, the largest first. ``resolved``: by fingerprint, what `Resolutions` has kept."""
     alike: dict[LetterTraits, _Members] = {}
     for message in messages:
-        alike.setdefault(traits(message), _Members(message)).add(message)
+        said = message.dead_letter
+        alike.setdefault(traits_of(said), _Members(message)).add(message, said)
     fingerprints, groups = Fingerprints(alike), dict[str, _Members]()
     for each, members in alike.items():
         members.traits[each] = members.latest
@@ -104,7 +105,7 @@ def group(
 
 
 def described(found: Group) -> str:
-    """What has failed: without numbers and values, so that it can be kept."""
+    """A description of its failure: without numbers and values, so that it can be kept."""
     what = folded(found.exception or found.cause or "no cause")[:_DESCRIBED]
     return f"{what} in {found.frame}" if found.frame else what
 

@@ -51,7 +51,7 @@ class Resolutions:
         self.file = folder / FILE
 
     def read(self) -> dict[str, Resolution]:
-        """Those that hold, by fingerprint, the first ones first.
+        """Return those that hold, by fingerprint, in their order.
 
         Raises:
             ConfigError: the file cannot be read, or is damaged; the text has the line.

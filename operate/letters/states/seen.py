@@ -54,7 +54,7 @@ class SeenFingerprints:
         return found[0]
 
     def _read(self) -> dict[str, str]:
-        """Those that are remembered; a line that is damaged is one that was not seen."""
+        """Return those that are remembered; a line that is damaged is left out."""
         try:
             lines = shared_files.read(self._file).splitlines()
         except (OSError, UnicodeDecodeError):
