@@ -121,9 +121,7 @@ class Engine:
             InvalidDestinationError: it browses a topic, or the temporary queue was removed.
         """
         self._state.check_exists(subscription.destination)
-        subscription.browsed = browsed = self.browsed(check_browsable(subscription.destination).name, selector)
-        while browsed.found:
-            browsed.take().wait_in(subscription.waiting)
+        subscription.browsed = self.browsed(check_browsable(subscription.destination).name, selector)
 
     def start(self, subscription: Subscription, now: int) -> None:
         """Open its window."""
