@@ -12,6 +12,7 @@ from rich.console import Console
 
 from redelivery.broker import EmbeddedBroker
 from redelivery.cli.broker import serve
+from redelivery.cli.console import console
 from redelivery.cli.demo.orders import Demo
 from redelivery.cli.demo.outage import DemoOutage
 from redelivery.cli.demo.spark import missing, spark_job
@@ -33,6 +34,7 @@ for each in (send, receive, browse, tail):
 app.add_typer(dlq, name="dlq")
 app.add_typer(policy, name="policy")
 app.command()(doctor)
+app.command()(console)
 
 
 def _print_version(wanted: bool) -> None:

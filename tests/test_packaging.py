@@ -44,12 +44,15 @@ OF_EXTRAS = {
     "cproton",
     "cproton_ffi",
     "fsspec",
+    "jinja2",
     "opentelemetry",
     "proton",
     "pyarrow",
     "pyspark",
     "rich",
+    "starlette",
     "typer",
+    "uvicorn",
 }
 
 

@@ -30,7 +30,7 @@ BROKERS = re.compile(
     r"|PERFORM_ACTION|(Core|Server)\)?Message|\{0\}",
     re.I,
 )
-WITHOUT_BROKERS = ("cli", "spark", "client", "transports", "broker", "otel")
+WITHOUT_BROKERS = ("cli", "web", "spark", "client", "transports", "broker", "otel")
 # operate/ reports on brokers and their files, policies/ reads those, model/ their dead letters, testing/ starts them.
 # Within the others: the dialects, brokers' APIs over HTTP, what the embedded broker does as those whose files it obeys.
 OF_BROKERS = ("transports/dialects/", "transports/management/", "broker/engine/rules/")

@@ -64,13 +64,8 @@ class Broker:
     url: str = field(repr=False)
     options: ConnectionKeywords = field(repr=False)
 
-    def connect(self) -> Connection:
-        """The connection of a command: with the library's bounds.
-
-        Raises:
-            ConfigError: it is a broker that would end with the command, and its messages with it.
-            JMSError: as `redelivery.connect`.
-        """
+    def check_stays(self) -> None:
+        """Raise ConfigError: it is a broker that would end with the command, and its messages with it."""
         if self.url.lower().startswith("vm://"):
             parsed = parse_connection_url(self.url)
             if "store" not in parsed.params and running(parsed.host) is None:
@@ -78,6 +73,15 @@ class Broker:
                     f"{parsed.masked} would end with this command, and its messages with it: add a store "
                     f"(vm://{parsed.host}?store={parsed.host}.db), or run 'redelivery broker' and use its URL"
                 )
+
+    def connect(self) -> Connection:
+        """The connection of a command: with the library's bounds.
+
+        Raises:
+            ConfigError: it is a broker that would end with the command, and its messages with it.
+            JMSError: as `redelivery.connect`.
+        """
+        self.check_stays()
         given: ConnectionKeywords = {**_BOUNDS, "reconnect": asked_once(self.url), **self.options}
         return redelivery.connect(self.url, **given)
 
@@ -88,17 +92,14 @@ def with_broker(name: str, *, needed: bool = True) -> Callable[[Callable[..., No
     ``name``: what it is called in an error; what it raises becomes its exit code, as `outcome` says. ``needed``: False
     where it does something without a broker, too: then ``broker`` is None.
     """
-    url = _option("--url", _URL_HELP, envvar="REDELIVERY_URL")
-    options = tuple(
-        (
-            each,
-            kind,
-            _option("--management", _MANAGEMENT_HELP, "URL", envvar=_MANAGEMENT) if each == "management" else option,
-        )
-        for each, kind, option in _OPTIONS
-    )
     kind, default = (str, Parameter.empty) if needed else (_Text, None)
-    return lambda command: _with_options(command, name, kind, url, default, options)
+    return lambda command: _with_options(command, name, kind, _from_environment(), default, _managed_options())
+
+
+def with_brokers(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The same of a command with several brokers: its keyword ``brokers`` has one for each ``--url``."""
+    url = _from_environment()
+    return lambda command: _with_options(command, name, list[str], url, Parameter.empty, _managed_options(), "brokers")
 
 
 def with_broker_or_none(name: str, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -109,6 +110,15 @@ def with_broker_or_none(name: str, help: str) -> Callable[[Callable[..., None]],
 def with_another_broker(name: str, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The same of a command that has a broker of its own: what is given goes before what that says."""
     return lambda command: _with_options(command, name, str, _option("--url", help), "")
+
+
+def _from_environment() -> Any:
+    return _option("--url", _URL_HELP, envvar="REDELIVERY_URL")
+
+
+def _managed_options() -> tuple[tuple[str, Any, Any], ...]:
+    managed = _option("--management", _MANAGEMENT_HELP, "URL", envvar=_MANAGEMENT)
+    return tuple((each, kind, managed if each == "management" else option) for each, kind, option in _OPTIONS)
 
 
 def options_of(given: dict[str, Any]) -> ConnectionKeywords:
@@ -150,11 +160,11 @@ def _with_options(
     url: Any,
     default: Any,
     options: tuple[tuple[str, Any, Any], ...] = _OPTIONS,
+    keyword: str = "broker",
 ) -> Callable[..., None]:
     asked = signature(command, eval_str=True)
 
-    def broker(given: dict[str, Any]) -> Broker | None:
-        where, beside = given.pop("url"), {each: given.pop(each) for each in OPTIONS}
+    def broker(where: str | None, beside: dict[str, Any]) -> Broker | None:
         if (where or "vm:").lower().startswith("vm:") and beside["management"] == os.environ.get(_MANAGEMENT):
             beside["management"] = None  # which is of another broker
         if where is None and (useless := [each for each in OPTIONS if beside[each] is not None]):
@@ -165,13 +175,15 @@ def _with_options(
     @wraps(command)
     def called(**given: Any) -> None:
         with outcome(name):
-            found = broker(given)
-            command(**given, broker=found)
+            where, beside = given.pop("url"), {each: given.pop(each) for each in OPTIONS}
+            several = isinstance(where, list)
+            given[keyword] = [broker(each, dict(beside)) for each in where] if several else broker(where, beside)
+            command(**given)
 
     def parameter(name: str, kind: Any, option: Any, default: Any) -> Parameter:
         return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
 
-    own = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in asked.parameters.values() if each.name != "broker"]
+    own = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in asked.parameters.values() if each.name != keyword]
     added = [parameter("url", kind, url, default), *(parameter(*each, None) for each in options)]
     called.__signature__ = asked.replace(parameters=[*own, *added])  # type: ignore[attr-defined]  # for typer
     called.__annotations__ = {each.name: each.annotation for each in (*own, *added)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Mapping
@@ -19,10 +18,12 @@ from redelivery.cli.parts.target import NothingError, nothing_in
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.operate.letters.moving import MovePlan, Mover, plan
-from redelivery.operate.letters.receipts import ReceiptWriter
+from redelivery.operate.letters.receipts import ReceiptWriter, state_folder
 from redelivery.operate.letters.routes import Route, new_run
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.management.browsing import looked_into_by
+
+__all__ = ["LetterWork", "meant", "state_folder"]
 
 
 class LetterWork:
@@ -176,12 +177,6 @@ class LetterWork:
             return
         count = len(self.planned.ids) if dry_run else self.moved
         print(as_json({"letters": count, "stay": self.planned.stay, "dry_run": dry_run}))
-
-
-def state_folder() -> Path:
-    """The folder of what is remembered between commands, by the XDG Base Directory Specification."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "redelivery"
 
 
 def meant(selection: Selection) -> str | None:

@@ -31,7 +31,8 @@ from redelivery.transports.wire.clock import epoch_ms
 
 _SECONDS: Final = 5.0
 _SHOWN: Final = 3  # queues of a sentence that are named
-_BROWSED: Final = 10_000  # messages that are counted by browsing
+BROWSED: Final = 10_000
+"""Messages that are counted by browsing, at most."""
 _ELSEWHERE: Final[Mapping[str, str]] = {
     "artemis": "Artemis reports its queues over amqp://, or over HTTP: pass --management http://user:password@host:8161",
     "hornetq": "HornetQ reports its queues over JMX and its own protocol only, and shows none to a browser over STOMP",
@@ -55,10 +56,19 @@ class Seen:
 
 
 class Inspector:
-    """Looks at the queues of one broker, as often as it is asked to."""
+    """Looks at the queues of one broker, as often as it is asked to.
 
-    def __init__(self, connection: Connection) -> None:
+    Args:
+        most: messages of a queue that are counted by browsing, where nobody says how many it has.
+
+    Attributes:
+        counted: ``most``, where the last look counted by browsing.
+    """
+
+    def __init__(self, connection: Connection, most: int = BROWSED) -> None:
         self._connection = connection
+        self._most = most
+        self.counted: int | None = None
 
     def states(self, names: Iterable[str]) -> Seen:
         """The queues of the broker where it lists them, else those of these names that exist or can be browsed.
@@ -136,11 +146,12 @@ class Inspector:
         return Seen(broker_j_queues(self._connection, names[:MOST]), tuple(unchecked))
 
     def _browsed(self, names: Iterable[str]) -> Seen:
+        self.counted = self._most
         found: dict[str, ObservedQueue] = {}
         refusals: dict[str, list[tuple[str, JMSError]]] = {}
         for name in names:
             try:
-                found[name] = ObservedQueue(name, _depth(self._connection, name))
+                found[name] = ObservedQueue(name, _depth(self._connection, name, self._most))
             except ConnectionLostError:
                 raise
             except JMSError as error:
@@ -208,11 +219,11 @@ def _stamped(connection: Connection) -> float:
     return message.timestamp.timestamp() * 1000
 
 
-def _depth(connection: Connection, name: str) -> int:
+def _depth(connection: Connection, name: str, most: int) -> int:
     with connection.session() as session, session.browser(name) as browser:
         number = 0
         for _ in browser:
             number += 1
-            if number == _BROWSED:
+            if number == most:
                 break
         return number

@@ -19,7 +19,7 @@ from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError
 from redelivery.operate.doctor.chosen import MOST, choose
 from redelivery.operate.doctor.doctor import own_rules
-from redelivery.operate.doctor.inspect import Inspector
+from redelivery.operate.doctor.inspect import BROWSED, Inspector
 from redelivery.operate.doctor.observed import ObservedQueue, is_called_dead
 from redelivery.operate.letters.groups import Group, failed_at, group
 from redelivery.operate.management.browsing import browsed, is_seen
@@ -49,20 +49,31 @@ class DeadLetterQueue:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """``queues``: those with most letters first. ``unchecked``: what could not be seen, and why."""
+    """``queues``: those with most letters first. ``unchecked``: what could not be seen, and why.
+
+    ``counted``: where the broker says no number, letters are counted one by one up to this one; None: it says them.
+    """
 
     queues: tuple[DeadLetterQueue, ...]
     unchecked: tuple[str, ...]
+    counted: int | None = None
 
 
 def overview(
-    connection: Connection, rules: BrokerPolicies | None = None, queues: Iterable[Destination] = ()
+    connection: Connection,
+    rules: BrokerPolicies | None = None,
+    queues: Iterable[Destination] = (),
+    *,
+    looked_at: int = LOOKED_AT,
+    counted: int = BROWSED,
 ) -> Overview:
     """Look at all dead-letter queues, and take nothing.
 
     Args:
         rules: of the broker's configuration file, where it does not report its own.
         queues: that are looked at beside those that the broker lists, and the rules name.
+        looked_at: letters of a queue, at most, of which the oldest and the most frequent cause are found.
+        counted: letters of a queue, at most, that are counted one by one where the broker does not say how many.
 
     Raises:
         UnsupportedError: the broker reports no queues over this protocol; the text names the option.
@@ -71,7 +82,7 @@ def overview(
     unchecked: list[str] = []
     asked = tuple(queues)
     chosen = choose(own_rules(connection, asked, unchecked) if rules is None else rules, asked)
-    inspector = Inspector(connection)
+    inspector = Inspector(connection, counted)
     seen = inspector.states(chosen.queues)
     unchecked += seen.unchecked
     names = frozenset(each.name for each in asked)
@@ -85,8 +96,9 @@ def overview(
     known |= dict.fromkeys(inspector.holding_dead_letters(others), "content")
     if len(others) > MOST:
         unchecked.append(f"what is at the head of {len(others) - MOST} more queues: name those that matter")
-    found = [_looked_into(connection, seen.queues[name], by, unchecked) for name, by in known.items()]
-    return Overview(tuple(sorted(found, key=lambda each: (-each.letters, each.name))), tuple(unchecked))
+    found = [_looked_into(connection, seen.queues[name], by, unchecked, looked_at) for name, by in known.items()]
+    in_order = tuple(sorted(found, key=lambda each: (-each.letters, each.name)))
+    return Overview(in_order, tuple(unchecked), inspector.counted)
 
 
 def compared(found: Overview, connection: Connection, file: Path) -> Overview:
@@ -110,7 +122,9 @@ def compared(found: Overview, connection: Connection, file: Path) -> Overview:
     return replace(found, queues=queues)
 
 
-def _looked_into(connection: Connection, state: ObservedQueue, by: str, unchecked: list[str]) -> DeadLetterQueue:
+def _looked_into(
+    connection: Connection, state: ObservedQueue, by: str, unchecked: list[str], most: int
+) -> DeadLetterQueue:
     found = DeadLetterQueue(state.name, by, state.messages)
     queue = Queue(state.name)
     if not state.messages:
@@ -121,7 +135,7 @@ def _looked_into(connection: Connection, state: ObservedQueue, by: str, unchecke
                 f"the letters of {state.name}: a look would count as a delivery; see 'redelivery dlq groups'"
             )
             return found
-        letters = list(islice(browsed(connection, queue, limit=LOOKED_AT), LOOKED_AT))
+        letters = list(islice(browsed(connection, queue, limit=most), most))
     except ConnectionLostError:
         raise
     except JMSError as error:

@@ -191,6 +191,12 @@ class ReceiptWriter:
         return {**found, "letter": record} if self._keep else found
 
 
+def state_folder() -> Path:
+    """The folder of what is remembered between commands, by the XDG Base Directory Specification."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "redelivery"
+
+
 def read_receipt(path: Path) -> RunReceipt:
     """Read a receipt; a last line that a kill has cut short is left out.
 

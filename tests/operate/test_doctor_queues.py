@@ -64,10 +64,10 @@ def test_a_queue_that_cannot_be_browsed_is_one_line_and_the_others_are_looked_at
 ) -> None:
     depth = inspect._depth
 
-    def refusing(connection: redelivery.Connection, name: str) -> int:
+    def refusing(connection: redelivery.Connection, name: str, most: int) -> int:
         if name == "secret":
             raise redelivery.SecurityError("you may not")
-        return depth(connection, name)
+        return depth(connection, name, most)
 
     monkeypatch.setattr(inspect, "_depth", refusing)
     with EmbeddedBroker(stomp_port=0) as broker:

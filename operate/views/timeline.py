@@ -1,0 +1,125 @@
+"""The attempts of one letter: when each was, as its passport says, beside the times that its policy allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import InvalidDestinationError
+from redelivery.model.messages import Message
+from redelivery.operate.simulate import simulate
+from redelivery.policies.activemq.causes import policy_of
+from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.brokers.rules import listed_delays
+from redelivery.policies.redelivery import NO_LIMIT, RedeliveryPolicy
+
+LISTED: Final = 60
+"""Attempts that are listed, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedAttempt:
+    """Seconds after the first attempt: ``at``, and its bounds by collision avoidance."""
+
+    at: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineRow:
+    """One attempt.
+
+    ``at``: when it was, and ``after`` the first one in seconds; None: the letter does not say. ``host``: where.
+    ``planned``: by the policy; None: it has no such attempt, or is not known.
+    """
+
+    number: int
+    at: datetime | None
+    after: float | None
+    host: str | None
+    planned: PlannedAttempt | None
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """``rows``: in order, `LISTED` at most, of ``total``. ``span``: seconds of the longest. ``source``: of the plan."""
+
+    rows: tuple[TimelineRow, ...]
+    total: int
+    span: float
+    source: str
+
+
+def timeline(letter: Message, policies: BrokerPolicies | None = None) -> Timeline | None:
+    """The attempts of a letter; None: neither it nor the rules say anything of them.
+
+    The plan is that of the policy that the letter names, else that of the rules for the queue that it came from. Where
+    it does not say when it was tried, the last attempt was when it became a dead letter.
+
+    Args:
+        policies: the broker's rules, or the file that says them.
+    """
+    said = letter.dead_letter
+    if said is None:
+        return None
+    planned, source = _planned(said.cause, said.origin, policies)
+    tried = _tried(letter)
+    total = max(len(tried), said.count or 0) or len(planned)
+    if not planned and not tried:
+        return None
+    first: datetime | None
+    if not tried and said.at is not None and not said.expired and planned and total <= len(planned):
+        first = said.at - timedelta(seconds=planned[total - 1].at)
+        tried = {total: (said.at, None)}
+    else:
+        first = min((at for at, _ in tried.values()), default=None)
+    rows = tuple(_row(each, tried, planned, first) for each in range(1, min(total, LISTED) + 1))
+    ends = [each.after for each in rows if each.after is not None]
+    ends += [each.planned.most for each in rows if each.planned is not None]
+    return Timeline(rows, total, max([*ends, 0.001]), source)
+
+
+def _row(
+    number: int,
+    tried: dict[int, tuple[datetime, str | None]],
+    planned: tuple[PlannedAttempt, ...],
+    first: datetime | None,
+) -> TimelineRow:
+    at, host = tried.get(number, (None, None))
+    after = None if at is None or first is None else max(0.0, (at - first).total_seconds())
+    return TimelineRow(number, at, after, host, planned[number - 1] if number <= len(planned) else None)
+
+
+def _tried(letter: Message) -> dict[int, tuple[datetime, str | None]]:
+    """The attempts of its passport, by their numbers."""
+    passport = getattr(letter.dead_letter, "passport", None)
+    return {} if passport is None else {each.number: (each.at, each.host) for each in passport.attempts}
+
+
+def _planned(
+    cause: str | None, origin: Destination | None, policies: BrokerPolicies | None
+) -> tuple[tuple[PlannedAttempt, ...], str]:
+    policy = None if cause is None else policy_of(cause)
+    if policy is not None:
+        return _of_policy(policy), "the policy that the letter names"
+    if policies is None or origin is None:
+        return (), ""
+    try:
+        found = simulate(policies, origin)
+    except InvalidDestinationError:
+        return (), ""
+    attempts = tuple(PlannedAttempt(each.at, each.least, each.most) for each in found.attempts[:LISTED])
+    return attempts, f"{policies.path} ({policies.broker})"
+
+
+def _of_policy(policy: RedeliveryPolicy) -> tuple[PlannedAttempt, ...]:
+    unlimited = policy.maximum_redeliveries == NO_LIMIT
+    number = LISTED if unlimited else min(policy.maximum_redeliveries + 1, LISTED)
+    found, at, least, most = [PlannedAttempt(0.0, 0.0, 0.0)], 0.0, 0.0, 0.0
+    for each in listed_delays(policy.delay, number):
+        at, least, most = at + each.seconds, least + each.least, most + each.most
+        found.append(PlannedAttempt(at, least, most))
+    return tuple(found[:number])

@@ -1,0 +1,65 @@
+"""The letters of a queue: in groups that failed alike, and one after the other."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Final, cast, get_args
+
+from redelivery.client.entry.sync import Connection
+from redelivery.model.errors import ConfigError
+from redelivery.operate.letters.folding import By
+from redelivery.operate.letters.groups import failed_at
+from redelivery.operate.letters.selection import Selection
+from redelivery.operate.views.curves import grouped
+from redelivery.operate.views.reading import read
+from redelivery.web.asked import MOST, PAGE, Asked, Templated
+from redelivery.web.drawing import bars
+
+_PAGES: Final = MOST // PAGE
+
+
+def groups(asked: Asked, connection: Connection) -> Templated:
+    """Show the groups of the letters at the head of a queue, `MOST` at most."""
+    known = get_args(By)
+    by = asked.optional("by") or "cause"
+    if by not in known:
+        raise ConfigError(f"by={by}: groups are by {', '.join(known)}")
+    found = read(connection, Selection(asked.queue, asked.optional("where")), MOST)
+    return Templated(
+        "groups.html",
+        {
+            "queue": asked.queue,
+            "where": asked.optional("where"),
+            "by": by,
+            "ways": known,
+            "rows": [(each, bars(curve)) for each, curve in grouped(found.letters, cast(By, by))],
+            "found": found,
+            "most": MOST,
+        },
+    )
+
+
+def letters(asked: Asked, connection: Connection) -> Templated:
+    """Show a page of the letters of a queue, or of a group of them; what is behind `MOST` letters is not read."""
+    selection = Selection(asked.queue, asked.optional("where"), asked.optional("group"))
+    page = asked.number("page", 1, _PAGES)
+    first = (page - 1) * PAGE
+    if selection.group is None and selection.where is None:
+        seen = list(islice(selection.browse(connection), first, first + PAGE + 1))
+        cut = page == _PAGES and len(seen) > PAGE
+    else:
+        found = read(connection, selection, MOST)
+        seen, cut = list(found.letters[first : first + PAGE + 1]), found.cut
+    return Templated(
+        "letters.html",
+        {
+            "queue": asked.queue,
+            "where": selection.where,
+            "group": selection.group,
+            "rows": [(first + at, each, failed_at(each)) for at, each in enumerate(seen[:PAGE], 1)],
+            "page": page,
+            "more": len(seen) > PAGE and page < _PAGES,
+            "cut": cut,
+            "most": MOST,
+        },
+    )
