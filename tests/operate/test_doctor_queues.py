@@ -78,7 +78,7 @@ def test_a_queue_that_cannot_be_browsed_is_one_line_and_the_others_are_looked_at
 
 
 def test_many_queues_that_cannot_be_browsed_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refusing(_: redelivery.Connection, name: str) -> int:
+    def refusing(_: redelivery.Connection, name: str, _most: int) -> int:
         raise redelivery.SecurityError(f"you may not look at {name}")
 
     monkeypatch.setattr(inspect, "_depth", refusing)
