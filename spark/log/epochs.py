@@ -12,7 +12,7 @@ from typing import Any, Final
 import redelivery
 from redelivery.spark.log import claims
 from redelivery.spark.log.names import EPOCHS, leading_number, read_json, to_json
-from redelivery.spark.log.store.interface import SegmentStore
+from redelivery.spark.log.store.interface import DELETED, SegmentStore, StoreError
 from redelivery.transports.wire.clock import monotonic
 
 __all__ = ["Epochs", "FencedError"]
@@ -71,8 +71,15 @@ class Epochs:
         return str(found.get("owner", "unknown"))
 
     def check(self, epoch: int) -> None:
-        """Raises FencedError if a later query has taken the location."""
+        """Make sure that the location is this query's.
+
+        Raises:
+            FencedError: a later query has taken it.
+            StoreError: the file of this epoch is gone.
+        """
         last = self._last()
+        if last < epoch:
+            raise StoreError(f"{self._store.location}/{_name(epoch)} is gone: {DELETED}")
         if last > epoch:
             found = read_json(self._store, _name(last)) or {}
             raise FencedError(

@@ -25,7 +25,10 @@ from redelivery.spark.log.commits import Commits
 from redelivery.spark.log.epochs import PATIENCE, Epochs, FencedError
 from redelivery.spark.log.names import (
     ATTEMPTS,
+    COMMITS,
+    EPOCHS,
     IDENTITY,
+    IN_DOUBT,
     QUARANTINE,
     SEGMENTS,
     SegmentName,
@@ -35,7 +38,14 @@ from redelivery.spark.log.names import (
     segment_names,
     to_json,
 )
-from redelivery.spark.log.store.interface import Data, SegmentStore, StoreError, check_create_if_absent
+from redelivery.spark.log.store.interface import (
+    DELETED,
+    PROBES,
+    Data,
+    SegmentStore,
+    StoreError,
+    check_create_if_absent,
+)
 from redelivery.spark.log.uncommitted import InDoubtSegment, UncommittedIds
 from redelivery.spark.rows.digests import Key
 from redelivery.transports.wire.clock import epoch_ms
@@ -82,6 +92,7 @@ class Wal:
             StoreError: the store cannot be used.
             ConfigError: the log was written by a newer version.
         """
+        store.make_folders((SEGMENTS, IN_DOUBT, COMMITS, EPOCHS, ATTEMPTS, QUARANTINE, PROBES))
         if check:
             check_create_if_absent(store)
         identity = _identity(store)
@@ -138,7 +149,11 @@ class Wal:
         self._epochs.leave(epoch)
 
     def check_epoch(self, epoch: int) -> None:
-        """Raises FencedError, which says who it was, if another query has taken a later epoch.
+        """Make sure that the log is there, and this query's.
+
+        Raises:
+            FencedError: another query has taken a later epoch; the text says which.
+            StoreError: the log was deleted.
 
         With receiver=driver it is called between `publish` and the session's commit: no query can then have deleted the
         segment unread, and a later one will find it.
@@ -168,8 +183,11 @@ class Wal:
         """Check, with receiver=executor between `publish` and the session's commit, that this attempt is the one used.
 
         Raises:
+            StoreError: the log was deleted.
             FencedError: the batch was committed before and without this segment, which is withdrawn; roll back.
         """
+        if _identity(self.store) != self.identity:
+            raise StoreError(f"{self.store.location}/{IDENTITY} is not there any more: {DELETED}")
         committed = self.watermark() >= seq  # before the record, which may come in between
         record = self._committed.record(seq)
         if (record is None and not committed) or (record is not None and record.get(str(part)) == attempt):

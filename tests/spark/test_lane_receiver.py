@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.spark.place import Place, texts
 
 from redelivery.broker import EmbeddedBroker
 from redelivery.spark.log.segments import Extent, segment_batches
+from redelivery.spark.log.store.interface import StoreError
 from redelivery.spark.read.lane import LaneControl, LaneReceiver
 
 OTHERS = None
@@ -53,6 +55,24 @@ def test_the_number_of_a_segment_that_is_gone_is_not_taken_again(place: Place) -
     place.send("b")
     assert run(place) == [(2, 1)]
     assert body_of(place, 2) == ["b"]
+
+
+@pytest.mark.parametrize("what", ["all", "all but the folders", "the epochs"])
+def test_nothing_is_acknowledged_into_a_log_that_was_deleted(place: Place, what: str) -> None:
+    """By somebody, or by the life-cycle rule of an object store, while the query runs."""
+    place.send("a", "b")
+    wal, control = place.wal(), LaneControl()
+    receiver = LaneReceiver(place.options(), wal, 0, wal.take_epoch("test"), control, lambda *_: control.stop())
+    if what == "all":
+        shutil.rmtree(place.folder)
+    else:
+        for each in place.folder.glob("**/*" if what == "all but the folders" else "epochs/*"):
+            if each.is_file():
+                each.unlink()
+    with pytest.raises(StoreError, match="walLocation was deleted or emptied while the query ran; restore it from"):
+        receiver.run()
+    place.broker.wait_for(place.options().destination, depth=2)
+    assert place.folder.exists() is (what != "all")
 
 
 def test_a_number_that_is_used_up_while_we_write_is_left(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
@@ -19,14 +20,16 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 from redelivery import ConfigError
-from redelivery.spark.log.store.interface import Data, StoreError, Tombstone, check_create_if_absent
+from redelivery.spark.log.store.interface import PROBES, Data, StoreError, Tombstone, check_create_if_absent
 from redelivery.spark.log.store.local_store import LocalStore
 from redelivery.spark.log.store.opening import open_store
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> LocalStore:
-    return LocalStore(str(tmp_path / "wal"))
+    found = LocalStore(str(tmp_path / "wal"))
+    found.make_folders(("seg", PROBES))
+    return found
 
 
 def files(store: LocalStore) -> list[str]:
@@ -124,8 +127,17 @@ class TestDurable:
 
         monkeypatch.setattr(os, "fsync", watched_fsync)
         monkeypatch.setattr(os, "link", watched_link)
+        store.make_folders(["doubt"])
         store.put_if_absent("seg/1", b"data")
         assert seen == ["sync wal", "sync .tmp-", "link 1", "sync seg"]
+
+
+@pytest.mark.parametrize("name", ["x", "seg/x"])
+def test_a_folder_that_was_deleted_is_not_made_again(store: LocalStore, name: str) -> None:
+    shutil.rmtree(store.location)
+    with pytest.raises(StoreError, match="is not there any more: walLocation was deleted"):
+        store.put_if_absent(name, b"1")
+    assert not Path(store.location).exists()
 
 
 def failing(number: int) -> Callable[..., Any]:
@@ -181,14 +193,13 @@ class TestDisksThatFail:
 
     @pytest.mark.parametrize("act", [LocalStore.get, LocalStore.open_arrow, LocalStore.delete])
     def test_reading_names_the_path_too(self, store: LocalStore, act: Callable[[LocalStore, str], object]) -> None:
-        Path(store.location, "seg").mkdir()
         with pytest.raises(StoreError, match=f"{store.location}/seg"):
             act(store, "seg")
 
     def test_a_file_where_the_folder_should_be(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
-        with pytest.raises(StoreError, match=r"file/wal: Not a directory"):
-            open_store(str(tmp_path / "file" / "wal"))
+        with pytest.raises(StoreError, match=r"file/wal/seg: Not a directory"):
+            open_store(str(tmp_path / "file" / "wal")).make_folders(["seg"])
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
     def test_a_folder_that_may_not_be_written(self, store: LocalStore) -> None:
@@ -212,6 +223,7 @@ class TestLocation:
     @pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}", "file://localhost{}", "local://{}"])
     def test_a_path_or_a_file_url(self, tmp_path: Path, form: str) -> None:
         store = open_store(form.format(tmp_path / "wal"))
+        store.make_folders(["seg"])
         assert (type(store), store.location) == (LocalStore, str(tmp_path / "wal"))
         assert (tmp_path / "wal").is_dir()
 
@@ -222,6 +234,7 @@ class TestLocation:
         monkeypatch.chdir(tmp_path)
         store = open_store("wal")
         monkeypatch.chdir("/")
+        store.make_folders(["seg"])
         assert store.put_if_absent("x", b"")
         assert (tmp_path / "wal" / "x").exists()
 

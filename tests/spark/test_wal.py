@@ -260,8 +260,17 @@ class TestTooLate:
         assert [name for name in store.list("seg") if name.endswith(".arrow")] == []
         assert in_doubt_ids(wal) == set()
 
-    @pytest.mark.parametrize("moment", [0, 1])
-    def test_a_commit_between_its_two_looks_does_not_fence_the_one_whose_segment_it_used(self, moment: int) -> None:
+    def test_one_whose_log_was_deleted_does_not_commit(self) -> None:
+        """An object store has no folder that would be missed."""
+        files = MemoryStore()
+        wal = Wal.open(files, check=False)
+        files.delete("_wal.json")
+        wal.publish(1, 0, data("first", "m1"))
+        with pytest.raises(StoreError, match=r"_wal.json is not there any more: walLocation was deleted or emptied"):
+            wal.check_published(1, 0, "first")
+
+    @pytest.mark.parametrize("moment", [0, 1, 2])
+    def test_a_commit_between_its_looks_does_not_fence_the_one_whose_segment_it_used(self, moment: int) -> None:
         files, looks = MemoryStore(), list[str]()
         wal = Wal.open(files, check=False)
         wal.publish(1, 0, data("used", "m1"))
@@ -275,7 +284,7 @@ class TestTooLate:
         watched = Wal.open(WatchedStore(files, lambda *_: None), check=False)
         watched.store._before_reading = intervene  # type: ignore[attr-defined]  # from here on
         watched.check_published(1, 0, "used")
-        assert len(looks) == 2
+        assert len(looks) == 3
         assert ids_of(wal, 1) == ["m1"]
 
 
@@ -316,7 +325,7 @@ class TestDoubt:
             wal.in_doubt()
 
     def test_a_log_of_the_release_before_is_opened(self, tmp_path: Path) -> None:
-        store = LocalStore(str(tmp_path / "old"))
+        store = LocalStore(str(tmp_path))
         store.put_if_absent("_wal.json", b'{"v":1,"wal":"x"}')
         assert Wal.open(store).identity == "x"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -61,6 +61,9 @@ class WatchedStore(SegmentStore):
         self._store = store
         self._before = before
         self._before_reading: Callable[[str, str], None] = before if reads else lambda *_: None
+
+    def make_folders(self, names: Iterable[str]) -> None:
+        self._store.make_folders(names)
 
     def put_if_absent(self, name: str, data: Data) -> bool:
         self._before("put_if_absent", name)

@@ -9,16 +9,30 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 import redelivery
 
-__all__ = ["DamagedError", "Data", "SegmentStore", "StoreError", "Tombstone", "check_create_if_absent"]
+__all__ = [
+    "DELETED",
+    "PROBES",
+    "DamagedError",
+    "Data",
+    "SegmentStore",
+    "StoreError",
+    "Tombstone",
+    "check_create_if_absent",
+]
 
 Data: TypeAlias = bytes | bytearray | memoryview
 """What can be written; a pyarrow.Buffer too."""
 
-_PROBES: Final = "probe"
+DELETED: Final = (
+    "walLocation was deleted or emptied while the query ran; restore it from a copy, or start the query with a new "
+    "walLocation and a new checkpointLocation"
+)
+PROBES: Final = "probe"
 
 
 class StoreError(redelivery.JMSError):
@@ -34,7 +48,7 @@ class Tombstone(StoreError):
 
 
 class SegmentStore(ABC):
-    """A folder of files. Names are relative, with ``/`` between folder and file; folders are made when first used.
+    """A folder of files. Names are relative, with ``/`` between folder and file.
 
     Any method raises StoreError, naming the file, when the store fails. Stores can be pickled.
     """
@@ -42,9 +56,12 @@ class SegmentStore(ABC):
     location: str
     """Absolute: the same str opens the same store on every host that shares it."""
 
+    def make_folders(self, names: Iterable[str]) -> None:  # noqa: B027 - an object store has none
+        """Make these folders where they are not there. Nothing else makes one: what was deleted stays deleted."""
+
     @abstractmethod
     def put_if_absent(self, name: str, data: Data) -> bool:
-        """Write a file that must not be there yet.
+        """Write a file that must not be there yet, into a folder that is.
 
         True: it is there, whole and durable, and no other caller ever got True for this name.
         False: there is one already, which stays as it is.
@@ -85,7 +102,7 @@ def check_create_if_absent(store: SegmentStore) -> None:
     Raises:
         StoreError: it was not, or the store cannot be written to.
     """
-    name = f"{_PROBES}/{uuid.uuid4().hex}"
+    name = f"{PROBES}/{uuid.uuid4().hex}"
     try:
         if not store.put_if_absent(name, b"first"):
             raise StoreError(f"{store.location}: a file that cannot have been there was refused ({name})")

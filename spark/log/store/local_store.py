@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,7 @@ from urllib.request import url2pathname
 import pyarrow as pa
 
 import redelivery
-from redelivery.spark.log.store.interface import DamagedError, Data, SegmentStore, StoreError, Tombstone
+from redelivery.spark.log.store.interface import DELETED, DamagedError, Data, SegmentStore, StoreError, Tombstone
 from redelivery.transports.wire.clock import epoch_ms
 
 __all__ = ["LocalStore"]
@@ -31,13 +31,16 @@ class LocalStore(SegmentStore):
 
     Raises:
         ConfigError: the URL names another host.
-        StoreError: the folder cannot be made.
     """
 
     def __init__(self, location: str) -> None:
         self.location = os.path.abspath(os.path.expanduser(_path_of(location)))
-        with self._naming(""):
-            _make_folder(Path(self.location))
+
+    def make_folders(self, names: Iterable[str]) -> None:
+        """See `SegmentStore`."""
+        for each in names:
+            with self._naming(each):
+                _make_folder(self._path(each))
 
     def put_if_absent(self, name: str, data: Data) -> bool:
         """See `SegmentStore`: os.link is the one step that creates, and it never replaces."""
@@ -111,10 +114,13 @@ class LocalStore(SegmentStore):
     @contextmanager
     def _written(self, path: Path, data: Data) -> Iterator[Path]:
         """A durable temporary beside `path`, gone afterwards."""
-        _make_folder(path.parent)
         temporary = path.with_name(_TEMPORARY + uuid.uuid4().hex)
         try:
-            with temporary.open("xb", buffering=0) as file:
+            try:
+                made = temporary.open("xb", buffering=0)
+            except FileNotFoundError as error:
+                raise StoreError(f"{path.parent} is not there any more: {DELETED}") from error
+            with made as file:
                 rest = memoryview(data).cast("B")
                 while rest:
                     rest = rest[file.write(rest) :]  # one write may take less than it was given

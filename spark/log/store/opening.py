@@ -19,7 +19,6 @@ def open_store(location: str, storage_options: Mapping[str, Any] | None = None) 
 
     Raises:
         ConfigError: the location cannot be used as it is written, or its file system is not installed.
-        StoreError: the folder cannot be made.
     """
     if ":" in location.partition("/")[0]:
         location = check_location(location)
