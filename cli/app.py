@@ -25,6 +25,7 @@ from redelivery.cli.parts.shown import complain, log_visibly, visible
 from redelivery.cli.parts.target import Properties, values_of
 from redelivery.cli.policy import policy
 from redelivery.cli.run import BrokenModuleError, NoAppError, load
+from redelivery.cli.watching.top import top
 from redelivery.model.errors import ConfigError
 from redelivery.model.version import version
 
@@ -35,6 +36,7 @@ app.add_typer(dlq, name="dlq")
 app.add_typer(policy, name="policy")
 app.command()(doctor)
 app.command()(console)
+app.command()(top)
 
 
 def _print_version(wanted: bool) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from redelivery.broker.engine import bindings, moves
+from redelivery.broker.engine import bindings, moves, statistics
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.observer import EngineObserver
@@ -83,7 +83,7 @@ class Engine:
         parts = self._state.parts(message)
         self._state.check_memory(parts)
         for part in parts:
-            moves.accept(self._state, part, now)
+            moves.accept(self._state, statistics.answer(self._state, part, now) or part, now)
         moves.dispatch_ready(self._state, now)
 
     # Consuming

@@ -62,6 +62,7 @@ class Binding:
 class QueueState:
     """The messages and consumers of one queue.
 
+    ``enqueued``: how many messages have come, and of a store those that were there when the broker started.
     ``removed``: why, once it was: what is released to it is then dropped for this reason. ``on_disk``: the number of
     messages that the journal alone holds and that never were in memory; ``front``: the highest order that was, before
     all of those. ``left``: where those wait that were in memory and that only the journal has again, as none of the
@@ -75,6 +76,7 @@ class QueueState:
         "consumers",
         "cursors",
         "destination",
+        "enqueued",
         "entries",
         "exclusives",
         "front",
@@ -95,6 +97,7 @@ class QueueState:
         self.name = name
         self.destination = destination
         self.binding = binding
+        self.enqueued = 0
         self.entries: dict[int, Entry] = {}  # all of them, waiting or in flight, in order
         self.pending: Backlog = OrderedDict()  # for any consumer with room
         self.parked: Backlog = OrderedDict()  # not to be dispatched yet: they wait for their redelivery

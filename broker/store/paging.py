@@ -206,7 +206,7 @@ def restore(state: EngineState, contents: Contents, now: int) -> None:
             journal_of(state).cleared(name, 0)  # it was removed, and a transaction had messages of it
             continue
         queue = state.queue(name)
-        queue.on_disk, queue.front = count, 0
+        queue.on_disk, queue.front, queue.enqueued = count, 0, count
         if name in contents.expiring:
             page_in(state, queue, 0, now)
     for number, until in contents.delayed:

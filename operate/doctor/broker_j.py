@@ -19,6 +19,10 @@ from redelivery.transports.amqp.codec.messages import AmqpFields
 _SECONDS: Final = 5.0  # for an answer
 _QUEUE: Final = "org.apache.qpid.Queue"
 _HOST: Final = "org.apache.qpid.VirtualHost"
+_STATISTICS: Final = (
+    *("queueDepthMessages", "consumerCount", "unacknowledgedMessages"),
+    *("totalEnqueuedMessages", "totalDequeuedMessages"),
+)
 _SELF: Final = {"type": "org.amqp.management", "identity": "self"}
 _OF_A_CLIENT: Final = ("DELETE_ON_CONNECTION_CLOSE", "DELETE_ON_SESSION_END", "DELETE_ON_CREATING_LINK_CLOSE")
 _DEFAULTS: Final[Mapping[str, str]] = {name: variable for variable, name in CONTEXT.items()}
@@ -47,9 +51,14 @@ def broker_j_queues(connection: Connection, names: Iterable[str]) -> dict[str, O
     for name in names:
         answer = _asked(connection, {"type": _QUEUE, "operation": "getStatistics", **_at(name)})
         if answer.properties.get("statusCode") == 200 and isinstance(answer.body, dict):
-            depth, consumers = answer.body.get("queueDepthMessages", 0), answer.body.get("consumerCount")
-            found[name] = ObservedQueue(name, int(depth), None if consumers is None else int(consumers))
+            found[name] = _observed(name, answer.body)
     return found
+
+
+def _observed(name: str, statistics: Mapping[str, Any]) -> ObservedQueue:
+    said = {each: None if statistics.get(each) is None else int(statistics[each]) for each in _STATISTICS}
+    depth, consumers, in_flight, enqueued, dequeued = said.values()
+    return ObservedQueue(name, depth, consumers, in_flight=in_flight, enqueued=enqueued, dequeued=dequeued)
 
 
 def broker_j_rules(connection: Connection, names: Iterable[str]) -> BrokerJRules:

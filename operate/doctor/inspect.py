@@ -13,9 +13,9 @@ from redelivery.model.destinations import Queue
 from redelivery.model.errors import ConnectionLostError, JMSError, UnsupportedError
 from redelivery.operate.doctor.broker_j import broker_j_names, broker_j_queues, broker_j_time
 from redelivery.operate.doctor.chosen import MOST
-from redelivery.operate.doctor.embedded import embedded_queues, is_embedded_here
+from redelivery.operate.doctor.embedded import embedded_queues, is_embedded, is_embedded_here
 from redelivery.operate.doctor.management import artemis_queues, artemis_time, asked_over_http, managed_as
-from redelivery.operate.doctor.observed import ALIKE, ObservedQueue
+from redelivery.operate.doctor.observed import ALIKE, ObservedQueue, observed
 from redelivery.operate.doctor.rabbitmq.over_amqp import (
     NOT_NAMED,
     described_queues,
@@ -42,7 +42,6 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
 _CONSUMERS: Final[Mapping[str, str]] = {
     "activemq": "ActiveMQ Classic reports them over amqp://, where its activemq.xml has statisticsBrokerPlugin, or by "
     "its console: pass --management http://user:password@host:8161",
-    "redelivery": "the embedded broker reports them to its own process only, over vm://",
     "qpid": "Broker-J reports them over amqp:// only",
 }
 
@@ -78,11 +77,10 @@ class Inspector:
             JMSError: it does not answer, or refuses.
         """
         connection = self._connection
-        if is_embedded_here(connection):
-            return Seen(embedded_queues(connection))
         if self._managed is not None:
-            rows = self._managed.queues()
-            return Seen({each.name: ObservedQueue(each.name, each.messages or 0, each.consumers or 0) for each in rows})
+            return Seen({each.name: observed(each) for each in self._managed.queues()})
+        if is_embedded(connection):
+            return Seen(embedded_queues(connection, names))
         if describes_queues(connection):
             return Seen(described_states(described_queues(connection, names)), (NOT_NAMED,))
         match managed_as(connection):
@@ -117,9 +115,7 @@ class Inspector:
     @property
     def lists_all(self) -> bool:
         """Check whether the broker itself says which queues it has."""
-        return (
-            is_embedded_here(self._connection) or self._managed is not None or managed_as(self._connection) is not None
-        )
+        return is_embedded(self._connection) or self._managed is not None or managed_as(self._connection) is not None
 
     @cached_property
     def _managed(self) -> Management | None:
@@ -157,9 +153,7 @@ class Inspector:
             except JMSError as error:
                 refusals.setdefault(str(error).replace(name, ""), []).append((name, error))
         refused = list(chain.from_iterable(map(_depths, refusals.values())))
-        provider = self._connection.metadata.provider_name
-        dialect = provider if provider in _CONSUMERS else self._connection.dialect
-        reason = _CONSUMERS.get(dialect, "this broker does not report them over this protocol")
+        reason = _CONSUMERS.get(self._connection.dialect, "this broker does not report them over this protocol")
         if found:
             refused.append(f"whether queues have consumers: {reason}")
         return Seen(found, tuple(refused))

@@ -11,7 +11,7 @@ from typing import Any, Final
 from redelivery.client.entry.sync import Connection
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
-from redelivery.operate.doctor.observed import ObservedQueue
+from redelivery.operate.doctor.observed import ObservedQueue, observed
 from redelivery.operate.management.artemis import ArtemisManagement, is_listed, listed, managed
 from redelivery.operate.management.opening import management_of
 from redelivery.policies.brokers.artemis.names import NAMES
@@ -69,7 +69,7 @@ def artemis_queues(connection: Connection) -> dict[str, ObservedQueue]:
     """
     ask = partial(_artemis, connection)
     found = map(managed, filter(is_listed, listed(lambda *asked: ask("listQueues", list(asked)))))
-    return {each.name: ObservedQueue(each.name, each.messages or 0, each.consumers, each.address) for each in found}
+    return {each.name: observed(each) for each in found}
 
 
 def artemis_rules(connection: Connection, addresses: Iterable[str]) -> ArtemisRules:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from redelivery.operate.doctor.findings import Finding
+from redelivery.operate.management.interface import ManagedQueue
 
 LARGEST_SKEW: Final = 2.0  # seconds
 ALIKE: Final = 5
@@ -18,12 +19,40 @@ _DEAD: Final = re.compile(r"dlq|\bdla\b|dead[._-]?letter", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ObservedQueue:
-    """``messages``: on the queue; ``consumers``: None where the broker does not say; ``address``: on Artemis."""
+    """The numbers of one queue; None where the broker does not say one.
+
+    ``messages``: on the queue, of which consumers have ``in_flight``, and ``held_back`` wait for the time of their
+    delivery: a redelivery's, or a sender's. ``enqueued`` and ``dequeued`` are counts since the queue was made or the
+    broker started. ``address``: on Artemis.
+    """
 
     name: str
-    messages: int
+    messages: int | None
     consumers: int | None = None
     address: str | None = None
+    in_flight: int | None = None
+    held_back: int | None = None
+    enqueued: int | None = None
+    dequeued: int | None = None
+
+    @property
+    def depth(self) -> int:
+        """The number of messages; 0, too, where the broker has not said it yet."""
+        return self.messages or 0
+
+
+def observed(queue: ManagedQueue) -> ObservedQueue:
+    """The numbers that a broker's management shows of a queue."""
+    return ObservedQueue(
+        queue.name,
+        queue.messages,
+        queue.consumers,
+        queue.address,
+        in_flight=queue.unacknowledged,
+        held_back=queue.held_back,
+        enqueued=queue.enqueued,
+        dequeued=queue.dequeued,
+    )
 
 
 def is_called_dead(name: str) -> bool:
@@ -47,14 +76,14 @@ def check_queues(
     """
     kinds: dict[tuple[bool, bool, bool], list[tuple[ObservedQueue, int]]] = {}
     for name, state in after.items():
-        grew = state.messages - before[name].messages if name in before else 0
-        if state.messages <= 0 or state.consumers or (state.consumers is None and grew < 0):
+        grew = state.depth - before[name].depth if name in before else 0
+        if state.depth <= 0 or state.consumers or (state.consumers is None and grew < 0):
             continue  # there are none, or somebody reads them
         dead = name in dead_letters or state.address in dead_letters or is_called_dead(name)
         if dead or state.consumers == 0:
             kinds.setdefault((dead, dead and grew > 0, state.consumers is None), []).append((state, grew))
     for (dead, grows, unknown), found in kinds.items():
-        found.sort(key=lambda each: -each[0].messages)
+        found.sort(key=lambda each: -each[0].depth)
         for part in _alike(found, asked):
             yield _dead_letters(part, grows, unknown) if dead else _backlog(part)
 
@@ -69,7 +98,7 @@ def _alike(found: list[tuple[ObservedQueue, int]], asked: frozenset[str]) -> Ite
 
 
 def _dead_letters(found: Sequence[tuple[ObservedQueue, int]], grows: bool, unknown: bool) -> Finding:
-    number, grew = sum(state.messages for state, _ in found), sum(more for _, more in found)
+    number, grew = sum(state.depth for state, _ in found), sum(more for _, more in found)
     growing = f", {grew} more than a moment ago" if grows else ""
     unread = "" if unknown else ", and nobody reads them"
     return Finding(
@@ -83,7 +112,7 @@ def _dead_letters(found: Sequence[tuple[ObservedQueue, int]], grows: bool, unkno
 
 
 def _backlog(found: Sequence[tuple[ObservedQueue, int]]) -> Finding:
-    number = sum(state.messages for state, _ in found)
+    number = sum(state.depth for state, _ in found)
     have = "which has no consumer" if len(found) == 1 else "which have no consumer"
     return Finding(
         "warning",
@@ -98,7 +127,7 @@ def _places(found: Sequence[tuple[ObservedQueue, int]]) -> str:
     """The queue's name, or the number of queues, and the longest of them."""
     if len(found) == 1:
         return found[0][0].name
-    longest = ", ".join(f"{state.name} ({state.messages})" for state, _ in found[:_SHOWN])
+    longest = ", ".join(f"{state.name} ({state.depth})" for state, _ in found[:_SHOWN])
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     return f"{len(found)} queues ({longest}{more})"
 

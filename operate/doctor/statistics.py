@@ -52,4 +52,12 @@ def _asked(connection: Connection, name: str) -> ObservedQueue | None:
         return None
     if not isinstance(answer, dict):
         return None
-    return ObservedQueue(name, int(answer.get("size", 0)), int(answer.get("consumerCount", 0)))
+    numbers = {each: value for each, value in answer.items() if isinstance(value, int)}
+    return ObservedQueue(
+        name,
+        numbers.get("size"),
+        numbers.get("consumerCount"),
+        in_flight=numbers.get("inflightCount"),
+        enqueued=numbers.get("enqueueCount"),
+        dequeued=numbers.get("dequeueCount"),
+    )

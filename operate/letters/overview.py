@@ -125,9 +125,9 @@ def compared(found: Overview, connection: Connection, file: Path) -> Overview:
 def _looked_into(
     connection: Connection, state: ObservedQueue, by: str, unchecked: list[str], most: int
 ) -> DeadLetterQueue:
-    found = DeadLetterQueue(state.name, by, state.messages)
+    found = DeadLetterQueue(state.name, by, state.depth)
     queue = Queue(state.name)
-    if not state.messages:
+    if not state.depth:
         return found
     try:
         if not is_seen(connection, queue):

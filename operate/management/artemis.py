@@ -221,7 +221,15 @@ def managed(row: Mapping[str, str], settings: Mapping[str, Any] | None = None) -
         unacknowledged=delivering,
         consumers=int(row["consumerCount"]),
         address=row["address"],
+        held_back=_count(row, "scheduledCount"),
+        enqueued=_count(row, "messagesAdded"),
+        dequeued=_count(row, "messagesAcked", "messagesKilled", "messagesExpired"),
     )
+
+
+def _count(row: Mapping[str, str], *names: str) -> int | None:
+    """The sum of these counts; None where the row has not all of them."""
+    return sum(int(row[name]) for name in names) if all(row.get(name) for name in names) else None
 
 
 def listed(

@@ -16,7 +16,7 @@ from redelivery.transports.management.jolokia import JolokiaClient
 _PATH: Final = "/api/jolokia"
 _BROKERS: Final = "org.apache.activemq:type=Broker,brokerName=*"
 _QUEUES: Final = f"{_BROKERS},destinationType=Queue,destinationName=*"
-_ATTRIBUTES: Final = ("Name", "QueueSize", "InFlightCount", "ConsumerCount")
+_ATTRIBUTES: Final = ("Name", "QueueSize", "InFlightCount", "ConsumerCount", "EnqueueCount", "DequeueCount")
 
 
 class ClassicManagement:
@@ -63,11 +63,14 @@ class ClassicManagement:
 
 def _managed(row: Mapping[str, Any]) -> ManagedQueue:
     """A queue: its depth includes what consumers have and have not acknowledged."""
-    size, taken, consumers = row.get("QueueSize"), row.get("InFlightCount"), row.get("ConsumerCount")
+    said = {name: None if row.get(name) is None else int(row[name]) for name in _ATTRIBUTES if name != "Name"}
+    size, taken = said["QueueSize"], said["InFlightCount"]
     return ManagedQueue(
         str(row.get("Name")),
         kind="queue",
-        ready=None if size is None else max(0, int(size) - int(taken or 0)),
-        unacknowledged=None if taken is None else int(taken),
-        consumers=None if consumers is None else int(consumers),
+        ready=None if size is None else max(0, size - (taken or 0)),
+        unacknowledged=taken,
+        consumers=said["ConsumerCount"],
+        enqueued=said["EnqueueCount"],
+        dequeued=said["DequeueCount"],
     )

@@ -19,7 +19,9 @@ class ManagedQueue:
     ``kind``: in the broker's word, such as ``classic``, ``quorum`` or ``stream``, and on Artemis ``anycast`` or
     ``multicast``. ``arguments``: those that it was declared with. ``policy``: the name of the one that applies to it.
     ``settings``: what holds for it of all policies, by their names. ``ready``: messages that wait; ``unacknowledged``:
-    those that consumers have. Policies and numbers may lag by some seconds. ``address``: on Artemis.
+    those that consumers have; ``held_back``: of those that wait, the ones whose time is yet to come. ``enqueued`` and
+    ``dequeued``: counts since the queue was made or the broker started. Policies and numbers may lag by some seconds.
+    ``address``: on Artemis.
     """
 
     name: str
@@ -34,6 +36,9 @@ class ManagedQueue:
     unacknowledged: int | None = None
     consumers: int | None = None
     address: str | None = None
+    held_back: int | None = None
+    enqueued: int | None = None
+    dequeued: int | None = None
 
     @property
     def messages(self) -> int | None:

@@ -14,6 +14,7 @@ from redelivery.operate.management.rabbitmq import RabbitManagement
 EXAMPLES: Final[Mapping[str, str]] = {
     "rabbitmq": "http://guest:guest@host:15672",
     "artemis": "http://user:password@host:8161",
+    "activemq": "http://user:password@host:8161",
 }
 """Dialects whose management is known here, and how its URL looks."""
 INSTEAD: Final[Mapping[str, str]] = {"artemis": "connect by amqp://, which has a browser"}

@@ -88,7 +88,7 @@ def test_artemis_loses_dead_letters_where_a_queue_of_that_name_has_another_addre
             client.receiver("auto", "queue", credit=1)
             client.settle(client.one()[0], MODIFIED, failed=True)
             client.flush()
-            eventually(lambda: artemis_queues(connection)["auto"].messages <= 0)
+            eventually(lambda: artemis_queues(connection)["auto"].depth <= 0)
             assert at_the_address(connection) == []
             assert client.quiet()
 
