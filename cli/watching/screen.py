@@ -15,7 +15,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.live import Live
 
-from redelivery.cli.watching.views import LookTable, Shown
+from redelivery.cli.watching.views import LookReport, LookTable
 
 _LOOKED_AT: Final = 0.25  # seconds after which a terminal of another size is drawn anew
 _QUIT: Final = ("q", "Q")
@@ -30,7 +30,7 @@ class ScreenView:
         self._live = Live(self._table, console=self._console, screen=True, auto_refresh=False)
         self._size = self._console.size
 
-    def show(self, found: Shown) -> None:
+    def show(self, found: LookReport) -> None:
         """See `LookView`."""
         self._table.found, self._table.lost = found, ""
         self._live.refresh()

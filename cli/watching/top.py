@@ -17,7 +17,7 @@ from redelivery.cli.watching.screen import screen
 from redelivery.cli.watching.views import JsonView, LookView, PlainView, shown
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.operate.watching.broker import BrokerWatch
-from redelivery.operate.watching.look import Column, Look, chosen, rows
+from redelivery.operate.watching.rates import Column, Look, chosen, rows
 
 _LONGEST: Final = 10.0  # seconds between two attempts to connect
 _USUAL: Final = "messages"

@@ -13,7 +13,7 @@ from rich.text import Text
 from redelivery.cli.messages import stamp
 from redelivery.cli.parts.shown import CUT, as_json, complain, visible
 from redelivery.cli.parts.tables import print_table
-from redelivery.operate.watching.look import Look, Number, RatedRow, dead_letters, unsaid
+from redelivery.operate.watching.rates import Look, Number, RatedRow, dead_letters, unsaid
 
 NOTHING: Final = "\u2013"
 _TITLES: Final[Mapping[str, str]] = {
@@ -33,10 +33,10 @@ _NOTES: Final = 3  # lines
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class LookReport:
     """The part of one look that was asked for. ``rows``: in order; ``notes``: why numbers are missing."""
 
-    look: Look
+    seen: Look
     rows: Sequence[RatedRow]
     notes: Sequence[str]
     interval: float
@@ -54,12 +54,12 @@ class Shown:
             if name in self.columns:
                 parts.append(_number_of(_sum(self.rows, name), _TITLES[name] if name != "messages" else name))
         parts += [f"{name.replace('_', ' ')} {_fact(value)}" for name, value in self._facts().items()]
-        parts.append(_number_of(dead_letters(self.look), "dead letters"))
+        parts.append(_number_of(dead_letters(self.seen), "dead letters"))
         return ", ".join(parts)
 
     def record(self) -> dict[str, Any]:
         """The same for a program."""
-        samples = self.look.samples
+        samples = self.seen.samples
         found = [
             {
                 "name": row.name,
@@ -70,28 +70,28 @@ class Shown:
             for row in self.rows
         ]
         return {
-            "at": self.look.when.isoformat(),
-            "source": self.look.source,
-            "dead_letters": dead_letters(self.look),
+            "at": self.seen.when.isoformat(),
+            "source": self.seen.source,
+            "dead_letters": dead_letters(self.seen),
             **self._facts(),
             self.kind: found,
             "unsaid": list(self.notes),
         }
 
     def _facts(self) -> dict[str, int | bool | None]:
-        return {name: value for name, value in self.look.facts.items() if name != "dead_letters"}
+        return {name: value for name, value in self.seen.facts.items() if name != "dead_letters"}
 
 
-def shown(look: Look, rows: Sequence[RatedRow], *, first: bool, interval: float) -> Shown:
+def shown(seen: Look, rows: Sequence[RatedRow], *, first: bool, interval: float) -> LookReport:
     """The part of a look that is printed."""
-    kind = "queues" if "change" in set().union(*(row.numbers for row in rows)) or not look.facts else "destinations"
-    return Shown(look, rows, unsaid(look, rows, _TITLES, first=first), interval, kind)
+    kind = "queues" if "change" in set().union(*(row.numbers for row in rows)) or not seen.facts else "destinations"
+    return LookReport(seen, rows, unsaid(seen, rows, _TITLES, first=first), interval, kind)
 
 
 class LookView(Protocol):
     """A place where looks are printed."""
 
-    def show(self, found: Shown) -> None:
+    def show(self, found: LookReport) -> None:
         """Print one."""
 
     def lost(self, error: Exception, wait: float) -> None:
@@ -101,9 +101,9 @@ class LookView(Protocol):
 class PlainView:
     """Tables, one after the other: where no terminal is."""
 
-    def show(self, found: Shown) -> None:
+    def show(self, found: LookReport) -> None:
         """See `LookView`."""
-        print(f"{stamp(found.look.when)}  {visible(found.look.source, CUT)}  {visible(found.summary())}")
+        print(f"{stamp(found.seen.when)}  {visible(found.seen.source, CUT)}  {visible(found.summary())}")
         columns = found.columns
         if found.rows:
             cells = [[*(_text(row.numbers.get(name), name) for name in columns), _name(row)] for row in found.rows]
@@ -120,7 +120,7 @@ class PlainView:
 class JsonView:
     """A line of JSON for each look."""
 
-    def show(self, found: Shown) -> None:
+    def show(self, found: LookReport) -> None:
         """See `LookView`."""
         print(as_json(found.record()), flush=True)
 
@@ -132,7 +132,7 @@ class JsonView:
 class LookTable:
     """One look as rich renders it, whatever the size of the terminal is then."""
 
-    def __init__(self, found: Shown | None, lost: str = "") -> None:
+    def __init__(self, found: LookReport | None, lost: str = "") -> None:
         self.found = found
         self.lost = lost
 
@@ -150,7 +150,7 @@ class LookTable:
         if found is None:
             return lost
         head = [
-            Text(f"{stamp(found.look.when)}  {visible(found.look.source, CUT)}", "bold", no_wrap=True),
+            Text(f"{stamp(found.seen.when)}  {visible(found.seen.source, CUT)}", "bold", no_wrap=True),
             Text(visible(found.summary()) + (" (!)" if any(row.dead for row in found.rows) else ""), no_wrap=True),
             *lost,
         ]
@@ -166,7 +166,7 @@ class LookTable:
         return [*head, *_table(found, rows, width), *notes][:height]
 
 
-def _table(found: Shown, rows: Sequence[RatedRow], width: int) -> list[Text]:
+def _table(found: LookReport, rows: Sequence[RatedRow], width: int) -> list[Text]:
     cells = {name: [_text(row.numbers.get(name), name) for row in rows] for name in found.columns}
     needed = {name: max([cell_len(_TITLES[name]), *map(cell_len, each)]) for name, each in cells.items()}
     kept: list[str] = []

@@ -16,7 +16,7 @@ from redelivery.operate.doctor.doctor import own_rules
 from redelivery.operate.doctor.inspect import Inspector
 from redelivery.operate.doctor.observed import ObservedQueue, is_called_dead
 from redelivery.operate.management.opening import EXAMPLES, INSTEAD, management_of
-from redelivery.operate.watching.look import Look, Sample
+from redelivery.operate.watching.rates import Look, Sample
 
 _WILD: Final = frozenset("*?")
 _NO_COUNTS: Final = "{} reports no counts of what has come and gone here"

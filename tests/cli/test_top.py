@@ -26,9 +26,9 @@ from tests.client.shell import eventually
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
-from redelivery.cli.watching.views import LookTable, Shown, shown
+from redelivery.cli.watching.views import LookReport, LookTable, shown
 from redelivery.operate.watching.broker import BrokerWatch
-from redelivery.operate.watching.look import rows
+from redelivery.operate.watching.rates import rows
 from redelivery.testing.brokers.real import RealBroker
 
 COMMAND = (sys.executable, "-W", "error", "-c", "from redelivery.cli.main import main; main()")
@@ -87,7 +87,7 @@ def test_what_cannot_be_asked_is_exit_code_1_and_what_is_wrong_2(broker: Embedde
     assert "--once and --count 2" in run(broker.stomp_url, "top", "--once", "--count", "2", code=2).stderr
 
 
-def looked_at(broker: EmbeddedBroker) -> Shown:
+def looked_at(broker: EmbeddedBroker) -> LookReport:
     with redelivery.connect(broker.vm_url) as connection:
         watch = BrokerWatch(connection)
         before = watch.poll_once()

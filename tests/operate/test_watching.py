@@ -10,7 +10,7 @@ import redelivery
 from redelivery import InvalidDestinationError, UnsupportedError
 from redelivery.broker import EmbeddedBroker
 from redelivery.operate.watching.broker import BrokerWatch
-from redelivery.operate.watching.look import Look, Sample, chosen, dead_letters, rows, unsaid
+from redelivery.operate.watching.rates import Look, Sample, chosen, dead_letters, rows, unsaid
 
 
 def a_look(at: float, *samples: Sample, **what: object) -> Look:

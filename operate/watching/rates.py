@@ -105,17 +105,17 @@ def _largest(number: Number) -> tuple[bool, float]:
     return number is None, -(number or 0)
 
 
-def unsaid(look: Look, shown: Sequence[RatedRow], titles: Mapping[str, str], *, first: bool) -> list[str]:
+def unsaid(seen: Look, shown: Sequence[RatedRow], titles: Mapping[str, str], *, first: bool) -> list[str]:
     """A sentence for each reason why numbers are missing, and for what could not be seen.
 
     ``titles``: what columns are called. ``first``: there is no look before, so that no rate can be known.
     """
     why: dict[str, list[str]] = {}
-    for column, reason in look.why.items():
-        if any(_is_missing(column, row, look.samples[row.name]) for row in shown):
+    for column, reason in seen.why.items():
+        if any(_is_missing(column, row, seen.samples[row.name]) for row in shown):
             why.setdefault(reason, []).append(titles.get(column, column))
     rates = [f"rates: {FIRST}"] if first and shown else []
-    return [*rates, *(f"{', '.join(columns)}: {reason}" for reason, columns in why.items()), *look.unchecked]
+    return [*rates, *(f"{', '.join(columns)}: {reason}" for reason, columns in why.items()), *seen.unchecked]
 
 
 def _is_missing(column: str, row: RatedRow, sample: Sample) -> bool:
@@ -124,10 +124,10 @@ def _is_missing(column: str, row: RatedRow, sample: Sample) -> bool:
     return column in row.numbers and row.numbers[column] is None
 
 
-def dead_letters(look: Look) -> int | None:
+def dead_letters(seen: Look) -> int | None:
     """All dead letters of this look; None: nobody says."""
-    said = look.facts.get("dead_letters")
+    said = seen.facts.get("dead_letters")
     if said is not None:
         return int(said)
-    found = [sample.now.get("messages") for sample in look.samples.values() if sample.dead]
+    found = [sample.now.get("messages") for sample in seen.samples.values() if sample.dead]
     return None if None in found else sum(filter(None, found))
