@@ -178,12 +178,11 @@ def evict(state: EngineState, queue: QueueState, now: int) -> None:
     """
     assert queue.slow is not None, "it has a limit"
     limit, eviction = queue.slow
-    most = limit + sum(consumer.ahead for consumer in queue.consumers)
-    if len(queue.pending) > most and limit:
+    if len(queue.pending) > limit and limit:
         late = next((entry for entry in queue.pending.values() if entry.message.expired(now)), None)
         if late is not None:
             expire(state, late, now)
-    while len(queue.pending) > most:
+    while len(queue.pending) > limit:
         waiting = list(queue.pending.values())
         places = [-1]  # what has no room at all
         if limit:

@@ -14,7 +14,6 @@ from redelivery.broker.store.places import Places
 from redelivery.model.destinations import Destination, SubscriptionName
 from redelivery.model.selectors.selector import Selector
 
-AHEAD: Final = 32767  # ActiveMQ's prefetch of topics
 SLACK: Final = 1024  # entries that have left are not worth looking for, as long as they are so few
 
 
@@ -147,11 +146,6 @@ class Subscription:
     def room(self) -> bool:
         """True: its window takes another message."""
         return self.open and self.filling < self.prefetch
-
-    @property
-    def ahead(self) -> int:
-        """The number of messages that ActiveMQ would have sent it and that wait here, as it has no room."""
-        return 0
 
     @property
     def ready(self) -> bool:
@@ -306,12 +300,6 @@ class CreditSubscription(Subscription):
             exclusive=exclusive,
         )
         self.credit = 0
-        self.rated_prefetch = AHEAD
-
-    @property
-    def ahead(self) -> int:
-        """See `Subscription`: ActiveMQ's AMQP takes messages of a topic before the link has credit for them."""
-        return max(0, AHEAD - len(self.in_flight))
 
     @property
     def room(self) -> bool:

@@ -74,7 +74,8 @@ class ServedSubscription:
         if isinstance(destination, Topic):
             default = TOPIC_PREFETCH
         by_bytes = spelling is not None and not self.browses
-        window = default if self.ack == AUTO or by_bytes else _window(headers.get(_PREFETCH), default)
+        usual = by_bytes or (self.browses and self.ack == AUTO)
+        window = default if usual else _window(headers.get(_PREFETCH), default)
         no_local = "true" in (headers.get("no-local"), headers.get(_NO_LOCAL))
         condition = headers.get("selector", "")
         self.selector = Selector(condition, lenient=True) if condition.strip() else None  # properties are strings here
