@@ -64,7 +64,7 @@ def console(
         each.check_stays()
     settings = ConsoleSettings(
         sites_of((each.url, each.options) for each in brokers),
-        state_folder() / "receipts" if receipts is None else receipts,
+        *((state_folder() / "receipts", state_folder()) if receipts is None else (receipts, receipts)),
         None if config is None else policies.read(config, properties=values_of(property), strict=False),
         tuple(map(parse_destination, queue or ())),
         allow_writes,

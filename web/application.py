@@ -27,13 +27,17 @@ from redelivery.model.errors import (
     SecurityError,
     UnsupportedError,
 )
-from redelivery.web.asked import Asked, ConnectedPage, ConsoleSettings, Page, Redirected, Templated
+from redelivery.web.asked import Answer, Asked, ConnectedPage, ConsoleSettings, Page, Redirected, Templated
 from redelivery.web.calls import BusyError, Calls, SlowError
 from redelivery.web.guard import FORM, LOOPBACK, Guard, form_token
+from redelivery.web.pages import doing
 from redelivery.web.pages.letter import letter
 from redelivery.web.pages.letters import groups, letters
+from redelivery.web.pages.preview import edit, edited, preview
 from redelivery.web.pages.queues import queues
+from redelivery.web.pages.receipts import receipt, receipts, verified
 from redelivery.web.rendering import link, render
+from redelivery.web.runs import LetterRuns
 
 log = logging.getLogger("redelivery.console")
 _STATIC: Final = Path(__file__).parent / "static"
@@ -46,7 +50,18 @@ _READ_ONLY: Final = (
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-_PAGES: Final[Mapping[str, ConnectedPage]] = {"": queues, "groups": groups, "letters": letters, "letter": letter}
+_LOOKING: Final[Mapping[str, ConnectedPage]] = {
+    "": queues,
+    "groups": groups,
+    "letters": letters,
+    "letter": letter,
+    "export": doing.export,
+    "verify": verified,
+}
+_READING: Final[Mapping[str, Page]] = {"receipts": receipts, "receipt": receipt}
+_PREPARING: Final[Mapping[str, ConnectedPage]] = {"preview": preview, "edit": edit}
+_SHOWING_FORMS: Final[Mapping[str, ConnectedPage]] = {"edited": edited}
+_DOING: Final[Mapping[str, Page]] = {"run": doing.run, "undo": doing.undo, "resume": doing.resume}
 
 
 class _FormError(Exception):
@@ -120,31 +135,38 @@ class Application:
     def __init__(self, settings: ConsoleSettings, *, hosts: Iterable[str], token: str | None, calls: Calls) -> None:
         self._settings = settings
         self._calls = calls
+        self._runs = LetterRuns()
         routes = [
             Route("/", self._first),
             Route("/login", self._login, methods=["GET", "POST"]),
             Mount("/static", StaticFiles(directory=_STATIC)),
-            *(self._looking(path, page) for path, page in _PAGES.items()),
+            *(self._route(path, _connected(page)) for path, page in _LOOKING.items()),
+            *(self._route(path, page) for path, page in _READING.items()),
+            *(self._route(path, _connected(page), writes=True) for path, page in _PREPARING.items()),
+            *(self._route(path, _connected(page), writes=True, method="POST") for path, page in _SHOWING_FORMS.items()),
+            *(self._route(path, page, writes=True, method="POST") for path, page in _DOING.items()),
         ]
         self.guard = Guard(Starlette(routes=routes), hosts, token)
 
-    def _looking(self, path: str, page: ConnectedPage) -> Route:
-        """A page that looks at a broker."""
+    def _route(self, path: str, page: Page, *, writes: bool = False, method: str = "GET") -> Route:
+        """A page; ``writes``: it changes something, or is of use only where something may be changed."""
+        return Route(f"/{{site}}/{path}", self._endpoint(page, writes), methods=[method])
 
-        def connected(asked: Asked) -> Any:
-            with asked.site.connect() as connection:
-                return page(asked, connection)
-
-        return Route(f"/{{site}}/{path}", self._endpoint(connected, dict), methods=["GET"])
-
-    def _endpoint(self, page: Page, form: Callable[[Mapping[str, str]], Mapping[str, str]]) -> Endpoint:
+    def _endpoint(self, page: Page, writes: bool) -> Endpoint:
         async def answer(request: Request) -> Response:
             site = self._settings.sites.get(request.path_params["site"])
             if site is None:
                 return self._problem(request, _Problem("There is no such broker", "Choose one above.", 404), "")
-            asked = Asked(self._settings, site, form(request.query_params))
+            if writes and not self._settings.allow_writes:
+                return self._problem(request, _Problem("This console is read-only", _READ_ONLY, 403), "")
+            fields = dict(request.query_params)
             try:
+                if request.method == "POST":
+                    fields |= await _form(request)
+                asked = Asked(self._settings, site, self._runs, fields)
                 found = await self._calls.call(lambda: page(asked))
+            except _FormError as error:
+                return self._problem(request, _Problem("This form cannot be taken", "Go back.", 403), str(error))
             except JMSError as error:
                 problem = next(each for kind, each in _PROBLEMS if isinstance(error, kind))
                 if problem.status >= 500:
@@ -190,6 +212,16 @@ class Application:
             wrong = True
             log.warning("somebody gave a wrong token at %s", request.client.host if request.client else "?")
         return self._render(request, "login.html", {"wrong": wrong}, 403 if wrong else 200)
+
+
+def _connected(page: ConnectedPage) -> Page:
+    """The same page with a connection of its own."""
+
+    def connected(asked: Asked) -> Answer:
+        with asked.site.connect() as connection:
+            return page(asked, connection)
+
+    return connected
 
 
 async def _form(request: Request) -> dict[str, str]:

@@ -13,6 +13,7 @@ from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination, Queue, destination
 from redelivery.model.errors import ConfigError
 from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.web.runs import LetterRuns
 from redelivery.web.sites import BrokerSite
 
 PAGE: Final = 50
@@ -24,11 +25,12 @@ MOST: Final = 10_000
 @dataclass(frozen=True, slots=True)
 class ConsoleSettings:
     """A console's own: its sites by their keys; a file of the broker's rules; queues to look at beside those that are
-    found; where receipts are written; whether anything may be changed.
+    found; where receipts are written, and what is resolved is kept; whether anything may be changed.
     """
 
     sites: Mapping[str, BrokerSite]
     receipts: Path
+    state: Path
     config: BrokerPolicies | None = None
     queues: tuple[Destination, ...] = ()
     allow_writes: bool = False
@@ -40,6 +42,7 @@ class Asked:
 
     settings: ConsoleSettings
     site: BrokerSite
+    runs: LetterRuns
     fields: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, name: str) -> str:

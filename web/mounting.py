@@ -63,7 +63,7 @@ def mount(
     urls = (url,) if isinstance(url, str) else tuple(url)
     settings = ConsoleSettings(
         sites_of((each, options) for each in urls),
-        state_folder() / "receipts" if receipts is None else Path(receipts),
+        *((state_folder() / "receipts", state_folder()) if receipts is None else (Path(receipts), Path(receipts))),
         config,
         tuple(map(destination, queues)),
         allow_writes,

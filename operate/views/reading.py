@@ -10,7 +10,7 @@ from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import InvalidSelectorError
 from redelivery.model.messages import Message
-from redelivery.operate.letters.folding import Folding, failure
+from redelivery.operate.letters.fingerprints import Fingerprints, traits
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.management.browsing import browsed, looked_into_by
 from redelivery.operate.management.interface import Cost
@@ -44,9 +44,9 @@ def read(connection: Connection, selection: Selection, most: int) -> ReadLetters
 
 def members(letters: Sequence[Message], group: str) -> list[Message]:
     """The letters of a group, found among these."""
-    failures = [failure(each) for each in letters]
-    meant = Folding(failures).members(group)
-    return [letter for letter, found in zip(letters, failures, strict=True) if found in meant]
+    said = [traits(each) for each in letters]
+    meant = Fingerprints(said).members(group)
+    return [letter for letter, found in zip(letters, said, strict=True) if found in meant]
 
 
 def find(connection: Connection, queue: Destination, message_id: str, most: int) -> Message | None:

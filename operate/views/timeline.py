@@ -95,7 +95,7 @@ def _row(
 
 def _tried(letter: Message) -> dict[int, tuple[datetime, str | None]]:
     """The attempts of its passport, by their numbers."""
-    passport = getattr(letter.dead_letter, "passport", None)
+    passport = None if letter.dead_letter is None else letter.dead_letter.passport
     return {} if passport is None else {each.number: (each.at, each.host) for each in passport.attempts}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,11 @@ def opened(broker: EmbeddedBroker, tmp_path: Path) -> Opened:
         guarded: dict[str, Any] = {name: options.pop(name) for name in ("token", "calls") if name in options}
         if hosts is not None:
             guarded["hosts"] = hosts
-        sites = sites_of([(url or broker.vm_url, {})])
-        return TestClient(console(ConsoleSettings(sites, tmp_path / "receipts", **options), **guarded), base_url=at)
+        (site,) = sites_of([(url or broker.vm_url, {})]).values()
+        sites = {"console": replace(site, key="console")}
+        return TestClient(
+            console(ConsoleSettings(sites, tmp_path / "receipts", tmp_path, **options), **guarded), base_url=at
+        )
 
     return opened
 

@@ -71,7 +71,7 @@ def test_a_slow_broker_is_said_and_does_not_take_the_threads_of_others(tmp_path:
         raise redelivery.ConnectError("gone")
 
     site = BrokerSite("slow", "stomp://slow:61613", connect, "stomp://slow:61613", {})
-    app = console(ConsoleSettings({"slow": site}, tmp_path), calls=Calls(at_once=1, seconds=0.05))
+    app = console(ConsoleSettings({"slow": site}, tmp_path, tmp_path), calls=Calls(at_once=1, seconds=0.05))
     client = TestClient(app, base_url=ADDRESS)
     slow = client.get("/slow/")
     assert (slow.status_code, "does not answer in time" in slow.text) == (504, True)

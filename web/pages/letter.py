@@ -41,7 +41,7 @@ def _values(asked: Asked, found: Message) -> dict[str, object]:
     return {
         "letter": found,
         "said": said,
-        "passport": getattr(said, "passport", None),
+        "passport": None if said is None else said.passport,
         "headers": [(name, record[name]) for name in _HEADERS if record[name] is not None],
         "properties": sorted(record["properties"].items()),
         "unreadable": record.get("unreadable_properties", ()),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Final, cast, get_args
+from typing import Final
 
 from redelivery.client.entry.sync import Connection
 from redelivery.model.errors import ConfigError
-from redelivery.operate.letters.folding import By
+from redelivery.operate.letters.fingerprints import WAYS
 from redelivery.operate.letters.groups import failed_at
 from redelivery.operate.letters.selection import Selection
+from redelivery.operate.letters.states.resolved import Resolutions
 from redelivery.operate.views.curves import grouped
 from redelivery.operate.views.reading import read
 from redelivery.web.asked import MOST, PAGE, Asked, Templated
@@ -20,19 +21,19 @@ _PAGES: Final = MOST // PAGE
 
 def groups(asked: Asked, connection: Connection) -> Templated:
     """Show the groups of the letters at the head of a queue, `MOST` at most."""
-    known = get_args(By)
     by = asked.optional("by") or "cause"
-    if by not in known:
-        raise ConfigError(f"by={by}: groups are by {', '.join(known)}")
+    if by not in WAYS:
+        raise ConfigError(f"by={by}: groups are by {', '.join(WAYS)}")
     found = read(connection, Selection(asked.queue, asked.optional("where")), MOST)
+    resolved = Resolutions(asked.settings.state).read()
     return Templated(
         "groups.html",
         {
             "queue": asked.queue,
             "where": asked.optional("where"),
             "by": by,
-            "ways": known,
-            "rows": [(each, bars(curve)) for each, curve in grouped(found.letters, cast(By, by))],
+            "ways": WAYS,
+            "rows": [(each, bars(curve)) for each, curve in grouped(found.letters, by, resolved)],
             "found": found,
             "most": MOST,
         },
