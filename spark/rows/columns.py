@@ -17,6 +17,8 @@ from redelivery.spark.rows.from_message import (
     ERROR,
     MESSAGE_ID,
     NAMES,
+    REDELIVERED,
+    SENT,
     VALUES,
     Converter,
     Row,
@@ -76,6 +78,15 @@ class Columns:
     def keys(self) -> list[Key]:
         """One a row, in order: by which a message is recognised when it is redelivered."""
         return [(row[MESSAGE_ID], row[DIGEST]) for row in self._rows]
+
+    @property
+    def new(self) -> frozenset[int]:
+        """The places of rows of a first delivery, as the broker says, that have neither an id nor a time."""
+        return frozenset(
+            place
+            for place, row in enumerate(self._rows)
+            if row[MESSAGE_ID] is None and row[SENT] is None and not row[REDELIVERED]
+        )
 
     def add(self, message: Message) -> None:
         """Take one message.

@@ -1,8 +1,8 @@
 """A message's digest: it distinguishes a redelivered message from another one with the same id, or without one.
 
 It is made of what no broker changes between two deliveries: body, properties and the sender's timestamp. The flag
-"redelivered" decides nothing: a broker that was killed redelivers without it, and a lost connection sets it for
-messages that nobody has seen.
+"redelivered" is no part of it: a broker that was killed redelivers without it, and a lost connection sets it for
+messages that nobody has seen. It decides only where there is neither id nor timestamp (`Columns.new`).
 """
 
 from __future__ import annotations

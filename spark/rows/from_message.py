@@ -25,6 +25,7 @@ Row: TypeAlias = tuple[Any, ...]
 
 MESSAGE_ID: Final = 0
 BODY: Final = 1
+SENT: Final = 7
 REDELIVERED: Final = 11
 NAMES: Final = 13
 VALUES: Final = 14

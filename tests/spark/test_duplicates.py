@@ -57,6 +57,14 @@ def test_without_an_id_the_digest_decides() -> None:
     assert duplicates(Known(a=[(None, ONE)])).places([(None, TWO), (None, ONE)]) == [1]
 
 
+def test_what_is_new_is_kept_though_its_digest_agrees() -> None:
+    """A tick that has neither id nor time, delivered for the first time."""
+    found = duplicates(Known(a=[(None, ONE)] * 3))
+    assert found.places([(None, ONE)] * 4, new={0, 1, 3}) == [2]
+    found.committed()
+    assert found.places([(None, ONE)] * 3, new={0}) == [1, 2]
+
+
 def test_of_equal_messages_as_many_are_dropped_as_segments_have() -> None:
     known = Known(a=[(None, ONE)], b=[(None, ONE)])
     assert duplicates(known).places([(None, ONE)] * 5) == [0, 1]

@@ -1,16 +1,17 @@
 """Finds those of the messages that arrive which are in a segment already.
 
 A message is dropped if one with its id and digest is in a segment whose session may not have committed; without an
-id its digest alone has to agree. Equal messages are counted: of three of which one is in such a segment one is
-dropped, until that one is known to be gone from the broker. What a release before this one has written down has no
-digest, and is known by its id.
+id its digest alone has to agree, and without a time as well the broker must say that it was delivered before: nothing
+else distinguishes a tick or a heartbeat from the one before it. Equal messages are counted: of three of which one is in
+such a segment one is dropped, until that one is known to be gone from the broker. What a release before this one has
+written down has no digest, and is known by its id.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Protocol
 
 from redelivery.spark.rows.digests import Key
@@ -47,14 +48,14 @@ class Duplicates:
         self._dropped: Counter[Key] = Counter()  # in this transaction
         self._gone: Counter[Key] = Counter()  # dropped, and no longer at the broker
 
-    def places(self, keys: Sequence[Key]) -> list[int]:
-        """The places of the keys that are to be dropped."""
+    def places(self, keys: Sequence[Key], new: Collection[int] = ()) -> list[int]:
+        """The places of the keys that are to be dropped; none of those at the places ``new``."""
         segments = self._known.in_doubt()
         if not segments:
             return []
-        places = self._matches(keys, segments)
+        places = self._matches(keys, segments, new)
         if places and self._settle(segments, {self._as_known(keys[place], segments) for place in places}):
-            places = self._matches(keys, self._known.in_doubt())
+            places = self._matches(keys, self._known.in_doubt(), new)
         self._dropped.update(keys[place] for place in places)
         return places
 
@@ -67,13 +68,15 @@ class Duplicates:
         """Forget the messages dropped in this transaction, which will or may be redelivered."""
         self._dropped.clear()
 
-    def _matches(self, keys: Sequence[Key], segments: Mapping[str, Sequence[Key]]) -> list[int]:
+    def _matches(self, keys: Sequence[Key], segments: Mapping[str, Sequence[Key]], new: Collection[int]) -> list[int]:
         left = Counter(key for each in segments.values() for key in each)
         self._gone &= left  # what no segment has any more is forgotten
         left -= self._gone
         left -= self._dropped
         places = []
         for place, key in enumerate(keys):
+            if place in new:
+                continue
             for known in (key, (key[0], None)):
                 if left[known] > 0:
                     left[known] -= 1

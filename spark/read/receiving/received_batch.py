@@ -105,10 +105,11 @@ class BatchBuilder:
 
     def _encode(self) -> None:
         if len(self.columns):
-            drop = [] if self._duplicates is None else self._duplicates.places(self.columns.keys)
+            columns = self.columns
+            drop = [] if self._duplicates is None else self._duplicates.places(columns.keys, columns.new)
             self._dropped += len(drop)
-            self.columns.write(self._current(), drop)
-            self.columns.clear()
+            columns.write(self._current(), drop)
+            columns.clear()
 
     def _current(self) -> SegmentWriter:
         if self._writer is None:

@@ -220,9 +220,11 @@ class StompFields:
         return b"\n%b:" % MODE.encode() not in head
 
     def stable_id(self) -> str | None:
-        """The id that stays the same when the message is delivered again."""
-        header = self.format.dialect.message_id_header
-        return (None if header is None else self.text(b"\n%b:" % header.encode())) or self.broker_id()
+        """The id that stays the same when the message is delivered again; None: there is none."""
+        dialect = self.format.dialect
+        header = dialect.message_id_header
+        sent = None if header is None else self.text(b"\n%b:" % header.encode())
+        return sent or (None if dialect.makes_message_ids else self.broker_id())
 
     def broker_id(self) -> str | None:
         """The broker's own, which no producer can choose; as stable as it is."""
