@@ -98,6 +98,13 @@ def run(
     drain_timeout: Annotated[
         float, typer.Option(help="Seconds for handlers to finish the messages being handled.")
     ] = 30.0,
+    health_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, metavar="PORT", help="Serve /live, /ready and /metrics there; 0: a free port."),
+    ] = None,
+    health_bind: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="The address on which they are served.")
+    ] = "0.0.0.0",  # noqa: S104  # an orchestrator asks from another address
     verbose: Annotated[bool, typer.Option("--verbose", help="Log at DEBUG, and not at INFO.")] = False,
 ) -> None:
     """Run the listeners of an application until SIGTERM or Ctrl-C: the first one finishes the messages
@@ -111,7 +118,7 @@ def run(
         found = load(name)
         if broker.url or broker.options:
             found = found.connecting(broker.url or None, **broker.options)
-        found.run(drain_timeout=drain_timeout)
+        found.run(drain_timeout=drain_timeout, health_port=health_port, health_bind=health_bind)
     except NoAppError as error:
         raise ConfigError(str(error)) from None
     except BrokenModuleError as error:

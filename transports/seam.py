@@ -124,9 +124,10 @@ class Channel(ABC):
         has_client_id: a durable subscription of the connection's client id can be consumed by it.
         finder: where a destination must be found before it is used.
         congested: so much waits for the peer to take it that the caller of `send` should drive `room` next.
+        blocked_sends: how many messages wait for the peer to take them; a guess from other threads.
     """
 
-    congested: bool = False
+    congested, blocked_sends = False, 0
     finder: Finder | None = None
     has_client_id: bool = True  # the connection's, to which durable subscriptions belong
 

@@ -16,11 +16,11 @@ from redelivery.cli.parts.target import AsJson
 from redelivery.cli.watching.screen import screen
 from redelivery.cli.watching.views import JsonView, LookView, PlainView, shown
 from redelivery.model.errors import ConfigError, JMSError
+from redelivery.operate.watching.app import AppWatch
 from redelivery.operate.watching.broker import BrokerWatch
 from redelivery.operate.watching.rates import Column, Look, chosen, rows
 
 _LONGEST: Final = 10.0  # seconds between two attempts to connect
-_USUAL: Final = "messages"
 
 
 class Watches(Protocol):
@@ -34,6 +34,10 @@ class Watches(Protocol):
 def top(
     *,
     broker: Broker | None,
+    app: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="An application that serves metrics, and no broker: http://host:port."),
+    ] = None,
     queue: Annotated[
         list[str] | None, typer.Option(help="Only this queue, or those that it matches: orders.*; again for more.")
     ] = None,
@@ -45,19 +49,25 @@ def top(
 ) -> None:
     """Watch queues until Ctrl-C: depths, what comes and goes per second, consumers, retries, dead letters.
 
+    With --app it is what the listeners of an application do that runs with --health-port.
+
     No look takes a message or counts as a delivery. What the broker does not say is shown as a dash, with the reason.
     Where no terminal is, each look is a plain table; --json prints one object in a line for each.
     """
     if once and count not in (None, 1):
         raise ConfigError(f"--once and --count {count}: give one of them")
-    if broker is None:
-        raise ConfigError("name the broker (--url)")
+    if app is None and broker is None:
+        raise ConfigError("name the broker (--url), or an application (--app)")
     names, most = queue or (), 1 if once else count
+    watched_app = None if app is None else AppWatch(app)
 
     @contextmanager
     def watching() -> Iterator[Watches]:
-        with broker.connect() as connection:
-            yield BrokerWatch(connection, names)
+        if watched_app is not None:
+            yield watched_app
+        elif broker is not None:
+            with broker.connect() as connection:
+                yield BrokerWatch(connection, names)
 
     if json_ or not _is_screen():
         _show(watching, JsonView() if json_ else PlainView(), _wait, names, sort, interval, most)
@@ -87,7 +97,7 @@ def _show(
             with watching() as watched:
                 while True:
                     found = watched.poll_once()
-                    kept = chosen(rows(before, found), names, sort or _USUAL)
+                    kept = chosen(rows(before, found), names, sort or ("in" if found.facts else "messages"))
                     view.show(shown(found, kept, first=before is None, interval=interval))
                     before, looks, failed = found, looks + 1, 0
                     if looks == most or not wait(interval):

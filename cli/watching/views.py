@@ -84,7 +84,7 @@ class LookReport:
 
 def shown(seen: Look, rows: Sequence[RatedRow], *, first: bool, interval: float) -> LookReport:
     """The part of a look that is printed."""
-    kind = "queues" if "change" in set().union(*(row.numbers for row in rows)) or not seen.facts else "destinations"
+    kind = "destinations" if seen.facts else "queues"
     return LookReport(seen, rows, unsaid(seen, rows, _TITLES, first=first), interval, kind)
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any, TypeVar, Unpack
 
+from redelivery.client.containers.base import BaseContainer
 from redelivery.client.containers.lanes import AIO_MAKERS, MAKERS
 from redelivery.client.containers.running import run_connected, run_connected_awaited
 from redelivery.client.containers.settings import (
@@ -17,12 +20,16 @@ from redelivery.client.containers.settings import (
 )
 from redelivery.client.entry import aio_factory as aio
 from redelivery.client.entry import sync_factory as sync
+from redelivery.client.entry.metrics import RunningApp
+from redelivery.client.entry.probes import probes
+from redelivery.client.observing.log_lines import WORKERS
 from redelivery.client.options import CONNECTION_DEFAULTS, CONNECTION_SYNONYMS, ConnectionKeywords, merge_options
 from redelivery.model.callables import COROUTINE, check_runs, deferred, name_of
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, unseen
 from redelivery.model.suggestions import suggesting
 
+log = logging.getLogger(WORKERS)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -43,6 +50,7 @@ class App:
         self._options = merge_options(url, **options)
         self._url, self._given = url, options
         self._listeners: list[tuple[Destination | str, Callable[..., Any], ContainerKeywords]] = []
+        self._running = RunningApp()
 
     @suggesting(CONTAINER_SYNONYMS, CONTAINER_DEFAULTS)
     def listener(self, destination: Destination | str, **options: Unpack[ContainerKeywords]) -> Callable[[_F], _F]:
@@ -80,11 +88,32 @@ class App:
         """
         given: ConnectionKeywords = {**self._given, **options}
         other = App(self._url if url is None else url, **given)
-        other._listeners = self._listeners  # its own class
+        other._listeners, other._running = self._listeners, self._running  # its own class
         return other
 
-    def run(self, *, drain_timeout: float | timedelta = 30.0) -> None:
+    @property
+    def containers(self) -> tuple[BaseContainer, ...]:
+        """The listener containers, one for each handler in the order of their decorators; none before it `run`s."""
+        return tuple(self._running.containers)
+
+    @property
+    def healthy(self) -> bool:
+        """True: it runs, and each of its containers is ``healthy``. Any thread may ask."""
+        return self._running.healthy
+
+    def run(
+        self,
+        *,
+        drain_timeout: float | timedelta = 30.0,
+        health_port: int | None = None,
+        health_bind: str = "0.0.0.0",  # noqa: S104  # an orchestrator asks from another address
+    ) -> None:
         """Connect, consume until SIGTERM or SIGINT, finish what is handled within ``drain_timeout`` seconds, and close.
+
+        Args:
+            drain_timeout: seconds.
+            health_port: where ``/live``, ``/ready`` and ``/metrics`` are served over HTTP meanwhile; 0: a free port.
+            health_bind: the address on which they are.
 
         Raises:
             SystemExit: see `ListenerContainer.run`.
@@ -93,6 +122,19 @@ class App:
         """
         if not self._listeners:
             raise ConfigError("the app has no listener: decorate a function with @app.listener('orders')")
+        with nullcontext() if health_port is None else self._served(health_port, health_bind):
+            try:
+                self._run(drain_timeout)
+            finally:
+                self._running.connection, self._running.containers = None, ()
+
+    @contextmanager
+    def _served(self, port: int, bind: str) -> Iterator[None]:
+        with probes(self._running, port, bind) as taken:
+            log.info("health and metrics at http://%s:%d/metrics", bind, taken)
+            yield
+
+    def _run(self, drain_timeout: float | timedelta) -> None:
         if _awaited(self._listeners[0][1]):
             asyncio.run(self._run_awaited(drain_timeout))
             return
@@ -105,10 +147,12 @@ class App:
         await run_connected_awaited(connect, self._containers, drain_timeout=drain_timeout)
 
     def _containers(self, connection: Any) -> list[Any]:
-        return [
+        made = [
             connection.listener_container(destination, handler, **options)
             for destination, handler, options in self._listeners
         ]
+        self._running.connection, self._running.containers = connection, made
+        return made
 
     def __repr__(self) -> str:
         names = ", ".join(f"{destination}: {name_of(handler)}" for destination, handler, _ in self._listeners)

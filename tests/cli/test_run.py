@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 import socket
 import subprocess
@@ -13,8 +15,10 @@ from uuid import uuid4
 
 import pytest
 from tests.client.shell import SOON, eventually
+from typer.testing import CliRunner
 
 from redelivery.broker import EmbeddedBroker
+from redelivery.cli.app import app
 
 COMMAND = (sys.executable, "-W", "error", "-c", "from redelivery.cli.main import main; main()", "run")
 PLAIN = """
@@ -213,3 +217,22 @@ def test_another_broker_than_the_apps_own(tmp_path: Path) -> None:
             _, errors = process.communicate(timeout=30)
         assert process.returncode == 0, errors
         assert other.queue_depth("orders") == 0
+
+
+def test_its_health_and_metrics_are_served(shop: Shop) -> None:
+    with shop.run("shop:app", "--health-port", "0", "--health-bind", "127.0.0.1") as process:
+        assert process.stderr is not None
+        url = next(found[0] for line in process.stderr if (found := re.search(r"http://127.0.0.1:\d+", line)))
+        shop.begin("quick")
+        eventually(lambda: shop.out == ["quick"])
+        done = CliRunner().invoke(app, ["top", "--app", url, "--once", "--json"])
+        assert done.exit_code == 0, done.output
+        (orders,) = json.loads(done.stdout)["destinations"]
+        assert (orders["name"], orders["counted"]["in"], orders["consumers"]) == ("queue://orders", 1, 1)
+        table = CliRunner().invoke(app, ["top", "--app", url, "--once"]).stdout.splitlines()
+        assert "connected yes, healthy yes, blocked sends 0, 0 dead letters" in table[0]
+        assert table[2].split()[-1] == "queue://orders"
+        process.send_signal(signal.SIGTERM)
+        for _ in process.stderr:  # so that it never waits for us
+            pass
+        assert process.wait(SOON) == 0

@@ -2,7 +2,7 @@
 
 The standard library's client, and not httpx: it is there in each installation, and what is asked here is a request now
 and then. It bounds each read by itself only, so a peer that sends a byte now and then could hold its caller for ever;
-`_Bounded` bounds them all together.
+`BoundedSocket` bounds them all together.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class JsonClient:
             headers["Content-Type"] = "application/json"
         connection = HTTPConnection(where.host, where.port or _PORTS[where.scheme])
         sock = self._connect(deadline)
-        connection.sock = cast(Any, _Bounded(sock, deadline))
+        connection.sock = cast(Any, BoundedSocket(sock, deadline))
         try:
             connection.request(method, where.path + path, data, headers)
             response = connection.getresponse()
@@ -174,7 +174,7 @@ class JsonClient:
         )
 
 
-class _Bounded:
+class BoundedSocket:
     """A socket for `HTTPConnection`, all of whose waits end at a deadline."""
 
     def __init__(self, sock: socket.socket, deadline: float) -> None:

@@ -268,6 +268,11 @@ class AmqpChannel(Channel):
         """See `Channel`."""
         return self._sending.congested
 
+    @property
+    def blocked_sends(self) -> int:  # type: ignore[override]  # which is of the sending links, too
+        """See `Channel`: those without credit."""
+        return sum(len(each.queued) for each in tuple(self._sending.links.values()))
+
     def forget(self, queue: Destination) -> None:
         """See `Channel.forget`."""
         self._sending.forget(queue)

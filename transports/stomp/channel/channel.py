@@ -189,6 +189,11 @@ class StompChannel(Channel):
         """See `Channel`; under threads the writer has waited already."""
         return self._outbox.congested
 
+    @property
+    def blocked_sends(self) -> int:  # type: ignore[override]  # which is the outbox's, too
+        """See `Channel`: 1 where the socket takes nothing more, as the protocol has no credit."""
+        return int(self._outbox.blocked)
+
     def room(self) -> Flow[None]:
         """Wait until the system has taken what is written."""
         return self._context.drained()
