@@ -33,6 +33,7 @@ from redelivery.web.guard import FORM, LOOPBACK, Guard, form_token
 from redelivery.web.pages import doing
 from redelivery.web.pages.letter import letter
 from redelivery.web.pages.letters import groups, letters
+from redelivery.web.pages.policies import doctor, policies, policy
 from redelivery.web.pages.preview import edit, edited, preview
 from redelivery.web.pages.queues import queues
 from redelivery.web.pages.receipts import receipt, receipts, verified
@@ -58,7 +59,13 @@ _LOOKING: Final[Mapping[str, ConnectedPage]] = {
     "export": doing.export,
     "verify": verified,
 }
-_READING: Final[Mapping[str, Page]] = {"receipts": receipts, "receipt": receipt}
+_READING: Final[Mapping[str, Page]] = {
+    "receipts": receipts,
+    "receipt": receipt,
+    "policies": policies,
+    "policy": policy,
+    "doctor": doctor,
+}
 _PREPARING: Final[Mapping[str, ConnectedPage]] = {"preview": preview, "edit": edit}
 _SHOWING_FORMS: Final[Mapping[str, ConnectedPage]] = {"edited": edited}
 _DOING: Final[Mapping[str, Page]] = {"run": doing.run, "undo": doing.undo, "resume": doing.resume}

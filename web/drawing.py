@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from redelivery.operate.views.timeline import Timeline, TimelineRow
+from redelivery.operate.simulate import Simulation
+from redelivery.operate.views.timeline import LISTED, PlannedAttempt, Timeline, TimelineRow
 
 WIDTH: Final = 96.0
 HEIGHT: Final = 24.0
@@ -68,3 +69,13 @@ def _span(row: TimelineRow, scale: float) -> Span:
     band = None if plan is None else (place(plan.least), max(1.0, round((plan.most - plan.least) * scale, 1)))
     at = None if row.after is None else place(row.after)
     return Span(band, None if plan is None else place(plan.at), at)
+
+
+def marks(found: Simulation) -> tuple[Span, ...]:
+    """The attempts of a simulation, on a line of 1000."""
+    attempts = found.attempts[:LISTED]
+    scale = 984.0 / max(attempts[-1].most, 0.001)
+    return tuple(
+        _span(TimelineRow(each.number, None, None, None, PlannedAttempt(each.at, each.least, each.most)), scale)
+        for each in attempts
+    )

@@ -45,6 +45,11 @@ def number(count: int | None) -> str:
     return "-" if count is None else f"{count:,}".replace(",", "\u202f")
 
 
+def plain(destination: object) -> str:
+    """A queue by its name alone, as most are; another destination with its scheme."""
+    return str(destination).removeprefix("queue://")
+
+
 _environment = Environment(
     loader=PackageLoader("redelivery.web"),
     autoescape=True,
@@ -53,7 +58,7 @@ _environment = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_environment.filters |= {"at": at, "ago": ago, "number": number}
+_environment.filters |= {"at": at, "ago": ago, "number": number, "plain": plain}
 _environment.tests["printable"] = str.isprintable  # or a form could not hand it on
 _environment.globals |= {"version": version()}
 

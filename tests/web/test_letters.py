@@ -99,7 +99,7 @@ def test_a_letter_says_all_that_it_has(broker: EmbeddedBroker, opened: Opened) -
     client = opened()
     path = letter_path(client.get("/console/letters?queue=ActiveMQ.DLQ").text)
     page = client.get(path).text
-    assert "queue://orders" in page
+    assert "<dd>orders</dd>" in page
     assert "&#34;price&#34;: null" in page
     assert ">tenant<" in page
     assert "7b 22 6f 72 64 65 72" in client.get(f"{path}&view=hex").text

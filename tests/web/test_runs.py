@@ -44,7 +44,7 @@ def client(request: pytest.FixtureRequest, broker: EmbeddedBroker, opened: Opene
 def test_a_group_is_replayed(client: TestClient, broker: EmbeddedBroker, tmp_path: Path) -> None:
     page = preview(client, "replay", group=group_of(client, "no price")).text
     assert "Replay 3 letters?" in page
-    assert "<strong>queue://orders</strong>: 3" in page
+    assert "<strong>orders</strong>: 3" in page
     done = submit(client, page, "run")
     assert "3 letters replayed" in done.text
     assert bodies(broker, "orders") == ['{"order": 0}', '{"order": 1}', '{"order": 2}']
