@@ -19,6 +19,7 @@ from redelivery.client.observing.log_lines import (
     not_dead_lettered,
     shown_destination,
 )
+from redelivery.client.observing.passports import Passports
 from redelivery.model.content.bodies import RawBody, named, readable_of
 from redelivery.model.content.headers import COPIED
 from redelivery.model.destinations import Destination, Queue
@@ -28,13 +29,16 @@ from redelivery.model.errors import (
     InvalidDestinationError,
     JMSError,
     MessageFormatError,
+    ResourceAllocationError,
     UnsupportedError,
 )
 from redelivery.model.messages import Message
+from redelivery.model.passport import Passport, write_passport
 from redelivery.model.values import Value, to_epoch_ms
 from redelivery.policies.dead_letter_headers import (
     FAILURE_CAUSE,
     ORIGINAL_DELIVERY_MODE,
+    PASSPORT,
     copy_properties,
     dead_letter_properties,
 )
@@ -49,6 +53,7 @@ T = TypeVar("T")
 UNFIT: Final = (MessageFormatError, UnsupportedError, InvalidDestinationError)
 """What says that a message cannot be sent as it is, before anything is written."""
 _NAMED: Final = 10  # of what is left out, in a cause
+_ROOM: Final = (4096, 1024, 256, 64)  # bytes of a passport: the last is that of its fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +82,10 @@ class DeadLetters:
     Nothing is said or counted before it is done: the dead-letter queue may refuse.
     """
 
-    def __init__(self, strategies: DeadLetterStrategyMap, lines: Lines) -> None:
+    def __init__(self, strategies: DeadLetterStrategyMap, lines: Lines, passports: Passports | None) -> None:
         self._strategies = strategies
         self._lines = lines
+        self._passports = passports  # None: they have none
         self.dropped = 0  # by a discarding strategy
         self._ledgers: WeakSet[Ledger] = WeakSet()  # that have had one which could not be written
 
@@ -112,11 +118,14 @@ class DeadLetters:
         if not isinstance(decision, CopyTo):
             return DeadLetterPlan(decision)
         try:
-            return DeadLetterPlan(decision, _copy(delivery, order.cause, decision, now, check))
+            copy = _copy(delivery, order.cause, decision, now, check)
         except UNFIT:
             if not decision.or_native:
                 raise
             return DeadLetterPlan(Native())
+        if self._passports is not None and (passport := self._passports.of(order)) is not None:
+            _add(copy, passport, check)
+        return DeadLetterPlan(decision, copy)
 
     def done(self, order: Poison, verdict: DeadLetterPlan) -> None:
         """Note that it was carried out."""
@@ -204,6 +213,19 @@ def _copy(delivery: Received, cause: str, decision: CopyTo, now: datetime, check
         copy.adopt({**copy.properties, FAILURE_CAUSE: f"{cause}; not in this copy: {named}"})
         check(copy)
     return copy
+
+
+def _add(copy: Message, passport: Passport, check: Callable[[Message], None]) -> None:
+    """Put a passport on a copy, with as much in it as there is room for beside all that the copy has."""
+    properties = copy.properties
+    for room in _ROOM:
+        copy.adopt({**properties, PASSPORT: write_passport(passport, room)})
+        try:
+            check(copy)
+            return
+        except (*UNFIT, ResourceAllocationError):
+            continue
+    copy.adopt(properties)
 
 
 def without_unfit(copy: Message, check: Callable[[Message], None], stamp: frozenset[str]) -> list[str]:

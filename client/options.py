@@ -10,6 +10,7 @@ from typing import Final, TypedDict, Unpack
 
 from redelivery.client.arguments import seconds
 from redelivery.client.observing.observed import Observed
+from redelivery.client.observing.passports import Redaction, check_application, check_passport
 from redelivery.model.callables import check_takes_one
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.events import Observer
@@ -66,6 +67,9 @@ class ConnectionKeywords(TypedDict, total=False):
         ``heartbeat`` together. Needs ``reconnect=`` or a ``failover:`` URL.
     observer: called with what happens, as events: see `redelivery.model.events`. From the thread in which it happens,
         so it must be quick, and must not use the session; what it raises is logged once.
+    application: the name and release of the application, as ``"shop 2.4"``, for the passports of its dead letters.
+    passport: True: the dead letters that are sent have one, see `redelivery.Passport`; False: they have none; or a
+        function that is given each and returns what is written, perhaps with less in it, or None.
     interrupts: while there is a connection of threads, a signal whose handler is Python's (Ctrl-C; what was set before)
         is handled where a call waits, or when it has ended, so that it tears nothing. False leaves signals alone.
     """
@@ -93,6 +97,8 @@ class ConnectionKeywords(TypedDict, total=False):
     reconnect: ReconnectPolicy | None
     deduplicate_sends: bool
     observer: Observer | None
+    application: str | None
+    passport: bool | Redaction
     interrupts: bool
 
 
@@ -104,6 +110,7 @@ CONNECTION_DEFAULTS: Final[ConnectionKeywords] = {
     "close_timeout": 15.0,
     "heartbeat": 10.0,
     "deduplicate_sends": False,
+    "passport": True,
     "interrupts": True,
 }
 CONNECTION_SYNONYMS: Final = {
@@ -121,6 +128,8 @@ CONNECTION_SYNONYMS: Final = {
     "config": "policies",
     "on_error": "exception_listener",
     "management_url": "management",
+    "app": "application",
+    "application_name": "application",
 }
 """What other clients call an option -> its name here."""
 
@@ -143,6 +152,8 @@ class ConnectionOptions:
     priority: tuple[str, ...] = field(repr=False)  # those of them that `reconnect.priority_backup` prefers
     request_timeout: float
     interrupts: bool
+    application: str | None
+    passport: bool | Redaction
     management: ManagementAddress | None = None
     close_timeout: float = field(default=15.0)
 
@@ -178,6 +189,8 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
     if given.get("non_blocking_redelivery") is not None:
         check_flag("non_blocking_redelivery", given["non_blocking_redelivery"])
     check_flag("interrupts", given["interrupts"])
+    check_application(given.get("application"))
+    check_passport(given["passport"])
     check_exception_listener(exception_listener)
     wait = seconds("request_timeout", given["request_timeout"])
     goodbye = seconds("close_timeout", given["close_timeout"])
@@ -228,6 +241,8 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         reconnect=reconnect,
         deduplicate_sends=given["deduplicate_sends"],
         interrupts=given["interrupts"],
+        application=given.get("application"),
+        passport=given["passport"],
         redelivery_policies=rules.redelivery_policies,
         non_blocking_redelivery=rules.non_blocking_redelivery,
         prefetch=rules.prefetch,

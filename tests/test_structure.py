@@ -173,7 +173,7 @@ def test_no_broker_is_named_outside_its_dialect(room: str) -> None:
 
 
 LEDGER = "client/ledger/"
-LEDGER_FIELDS = ("state", "redeliveries", "cause")  # of a Delivery
+LEDGER_FIELDS = ("state", "redeliveries", "cause", "attempts")  # of a Delivery
 WRITTEN_ELSEWHERE = ["client/operations/acknowledge.py: missing[0].state"]  # rule 7 of the ledger says why
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias
 
 from redelivery.model.destinations import Destination, SubscriptionName
 from redelivery.model.errors import JMSError, MessageFormatError
@@ -21,6 +21,10 @@ else:
     from typing import TypeVar
 
     C = TypeVar("C")
+
+
+Attempts: TypeAlias = tuple[tuple[int, int], ...]  # of what failed: JMSXDeliveryCount, and when, in epoch milliseconds
+_ATTEMPTS: Final = 16  # that are kept: the first one, and the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +100,11 @@ class Delivery(ABC, Generic[C]):
     The slots after `link` belong to the session's ledger; a transport only initialises them.
     ``redeliveries`` counts those that the wire's count does not know, ``earlier`` how often this connection has
     delivered the message before; ``state`` is the ledger's, ``cause`` the application's last failure with it.
+    ``attempts`` are those that failed: not set before the first does, as most messages have none (`attempted`).
     """
 
-    __slots__ = ("cause", "earlier", "link", "redeliveries", "state")
+    __slots__ = ("attempts", "cause", "earlier", "link", "redeliveries", "state")
+    attempts: Attempts
 
     def __init__(self, link: Link[C]) -> None:
         self.link = link
@@ -123,8 +129,17 @@ class Delivery(ABC, Generic[C]):
         """Deliveries before this one that an application had, as far as that is known: what the limit counts."""
         return self.wire_count() - 1
 
-    def failed(self, cause: BaseException | None) -> None:
-        """The application has failed with it once more; None: it does not say why."""
+    def attempted(self, failed_at: int | None = None) -> Attempts:
+        """The attempts with it that failed, and this one too, at that time, where one is given."""
+        attempts: Attempts = getattr(self, "attempts", ())
+        if failed_at is None:
+            return attempts
+        attempts += ((self.wire_count() + self.redeliveries, failed_at),)
+        return attempts if len(attempts) <= _ATTEMPTS else (attempts[0], *attempts[2:])
+
+    def failed(self, cause: BaseException | None, at: int) -> None:
+        """The application has failed with it once more, at this time; None: it does not say why."""
+        self.attempts = self.attempted(at)
         self.redeliveries += 1
         self.earlier += 1
         if cause is not None:

@@ -13,6 +13,7 @@ from redelivery.client.dead_letters import DeadLetters
 from redelivery.client.ledger.history import History
 from redelivery.client.lifecycle import CONNECTION, ConnectionStage, Lifecycle
 from redelivery.client.observing.log_lines import CONNECTIONS, Lines
+from redelivery.client.observing.passports import Passports
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.session.shared import Shared, Suspects
 from redelivery.client.session.subscriptions import Subscriptions
@@ -38,7 +39,7 @@ class ConnectionState(Adopter):
         self.options = options
         self.life = Lifecycle("connection", CONNECTION, ConnectionStage.CONNECTING)
         self.lines = lines = Lines()
-        dead_letters = DeadLetters(options.dead_letter_strategies, lines)
+        dead_letters = DeadLetters(options.dead_letter_strategies, lines, _passports(options, lines))
         self.shared = Shared(
             options, self.life, dead_letters, Temporaries(), Subscriptions(), lines, History(), Suspects()
         )
@@ -137,6 +138,19 @@ class ConnectionState(Adopter):
         if deadly and not closed:
             log.critical("%s: a listener is called no more, and there is no exception_listener: %s", self.url, error)
         return False
+
+
+def _passports(options: ConnectionOptions, lines: Lines) -> Passports | None:
+    """Return what makes the passports of the connection's dead letters; None: they have none."""
+    if options.passport is False:
+        return None
+    return Passports(
+        options.redelivery_policies,
+        lines,
+        application=options.application,
+        client_id=options.transport.client_id,
+        redaction=None if options.passport is True else options.passport,
+    )
 
 
 def _after_fork() -> None:

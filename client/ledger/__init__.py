@@ -20,9 +20,9 @@ Rules:
 5. Orders are carried out in the order in which they are given, before the next fact. What the application settles
    itself (`take`, `consumed`, `acknowledge`, `covered`) is passed to the broker by the caller, before the orders.
 6. Only one thread at a time is inside; the session sees to that.
-7. What a delivery keeps for the ledger (`state`, `redeliveries`, `earlier`, `cause`) is written here alone, but for
-   one case: in AUTO `operations/acknowledge.py` writes ACCEPTED itself, as a call takes half a percent of the time of a
-   message there.
+7. What a delivery keeps for the ledger (`state`, `redeliveries`, `earlier`, `cause`, `attempts`) is written here alone,
+   but for one case: in AUTO `operations/acknowledge.py` writes ACCEPTED itself, as a call takes half a percent of the
+   time of a message there.
 
 What the application is done with:
 

@@ -12,21 +12,22 @@ from typing import Final, TypeAlias, TypeVar
 
 from redelivery.client.ledger.state import HELD
 from redelivery.model.destinations import Topic
-from redelivery.transports.delivery import Delivery, Link
+from redelivery.transports.delivery import Attempts, Delivery, Link
 
 K = TypeVar("K")
 V = TypeVar("V")
 MOST: Final = 10_000  # messages of one destination; then the oldest is forgotten
 LIGHT: Final = 4096  # bytes of a delivery that may be kept instead of its `Trace`, which takes longer to make
 Place: TypeAlias = object
-Trace: TypeAlias = tuple[Place, object, int]  # of what was delivered: where, the message's identity, how often
+# of what was delivered: where, the message's identity, how often, and which of these failed
+Trace: TypeAlias = tuple[Place, object, int, Attempts]
 
 
 class History:
     """Of one connection. From any thread: a step that another one may not see half done is one call of C code."""
 
     def __init__(self, most: int = MOST) -> None:
-        self.places: dict[Place, dict[object, tuple[int, BaseException]]] = {}  # empty, most of the time
+        self.places: dict[Place, dict[object, tuple[int, BaseException, Attempts]]] = {}  # empty, most of the time
         self._most = most
         self._tried: dict[tuple[Place, object], float] = {}  # dead letters that were refused: when to try again
 
@@ -47,10 +48,12 @@ class History:
         for trace in traces:
             if trace is None:
                 continue
-            place, identity, times = trace
+            place, identity, times, attempts = trace
             known = self.places.setdefault(place, {})
             before = known.pop(identity, None)
-            known[identity] = (times if before is None else max(times, before[0]), error)
+            if before is not None:
+                times, attempts = max(times, before[0]), max(before[2], attempts, key=len)
+            known[identity] = (times, error, attempts)
             self._bound(known)
 
     def _bound(self, known: dict[K, V]) -> None:
@@ -65,7 +68,7 @@ class History:
             known = self.places.get(_place(each.link))
             found = known.get(each.identity()) if known and not (each.state or each.earlier) else None
             if found is not None:
-                each.earlier, each.cause = found
+                each.earlier, each.cause, each.attempts = found
                 each.redeliveries = max(0, each.earlier - (each.wire_count() - 1))
 
     def forget(self, deliveries: Iterable[Delivery]) -> None:
@@ -81,16 +84,18 @@ class History:
                 self.places.pop(place, None)
 
 
-def trace(delivery: Delivery, *, had: bool | None = None) -> Trace | None:
+def trace(delivery: Delivery, *, had: bool | None = None, failed_at: int | None = None) -> Trace | None:
     """Of one that the application ``had``, or not since it failed; None: that is to be seen by its state.
 
+    ``failed_at``: when that was in vain, in epoch milliseconds; None: it was not, as far as is known.
     None: it has no id, or it is of a topic's consumer without a name, which gets nothing again.
     """
     place = _place(delivery.link)
     identity = None if place is None else delivery.identity()
     if identity is None:
         return None
-    return place, identity, delivery.earlier + (delivery.state is HELD if had is None else had)
+    times = delivery.earlier + (delivery.state is HELD if had is None else had)
+    return place, identity, times, delivery.attempted(failed_at)
 
 
 def _place(link: Link) -> Place | None:

@@ -240,8 +240,9 @@ class Ledger(Waiting):
             for delivery in batch:
                 self._drop_from_hand(delivery, GONE)
             return
+        at = self._wall_ms()
         for delivery in batch:
-            delivery.failed(cause)
+            delivery.failed(cause, at)
         found = redeliver(batch, self._limit, self.rng, ruling)
         for poison in found.poisoned:
             self._drop_from_hand(poison.delivery, GONE)

@@ -227,7 +227,7 @@ def short_cause(cause: BaseException | None) -> str:
     """``ValueError: bad order``, cut; what to do where the application gave none."""
     if cause is None:
         return _NO_CAUSE
-    text = f"{type(cause).__name__}: {cause}" if _is_decision(cause) else describe_cause(cause)
+    text = describe_cause(f"{type(cause).__name__}: {cause}" if _is_decision(cause) else cause)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 

@@ -306,7 +306,8 @@ class SessionState:
         failed += [each.delivery for each in tuple(ledger.orders) if isinstance(each, Poison) and each.delivery.earlier]
         if of is not None:
             had, failed = ([each for each in some if each.link is of.link] for some in (had, failed))
-        traces = [trace(each, had=True) for each in had]
+        now = epoch_ms()
+        traces = [trace(each, had=True, failed_at=now) for each in had]
         traces += [trace(each, had=False) for each in failed]
         if of is None and self.unsure:
             settled = tuple(self.unsure)

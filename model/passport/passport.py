@@ -15,7 +15,7 @@ _FINGERPRINT: Final = re.compile(r"[0-9a-f]{12}")
 _TEXTS: Final = ("exception", "message", "fingerprint", "frame", "policy", "client", "application", "consumer")
 _INT_MAX: Final = (1 << 31) - 1
 _ELLIPSIS: Final = "…"
-_SENSELESS: Final = 16  # characters that are not halved
+_SENSELESS: Final = 16  # characters, of which no part says anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,22 +198,21 @@ def _number(value: object, least: int) -> int | None:
 _Shorten: TypeAlias = Callable[[Any], Any]
 
 
-def _half(text: str) -> str:
-    return cut(text, len(text) // 2) if len(text) > _SENSELESS else ""
+def _shorter_text(text: str) -> str:
+    return cut(text, len(text) * 3 // 4) if len(text) > _SENSELESS else ""
 
 
 def _inner(stack: tuple[str, ...]) -> tuple[str, ...]:
-    """The end: the innermost function, and its causes."""
-    return (_ELLIPSIS, *stack[-(len(stack) // 2) :]) if len(stack) > 2 else ()
+    """The end: the innermost functions, and their causes."""
+    return (_ELLIPSIS, *stack[-(len(stack) * 3 // 4 - 1) :]) if len(stack) > 3 else ()
 
 
 def _first_and_last(attempts: tuple[FailedAttempt, ...]) -> tuple[FailedAttempt, ...]:
-    kept = len(attempts) // 2
-    return (*attempts[:1], *attempts[-(kept - 1) :]) if kept > 1 else attempts[-kept:] if kept else ()
+    return (*attempts[:1], *attempts[2:]) if len(attempts) > 1 else ()
 
 
 _SHORTEN: Final[Mapping[str, _Shorten]] = {
-    **dict.fromkeys((name for name in _TEXTS if name != "fingerprint"), _half),
+    **dict.fromkeys((name for name in _TEXTS if name != "fingerprint"), _shorter_text),
     "stack": _inner,
     "attempts": _first_and_last,
 }

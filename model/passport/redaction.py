@@ -18,6 +18,7 @@ _QUOTED: Final = r"[bru]{0,2}\\{0,3}(?P<quote>[\"'])(?:\\.|(?!(?P=quote)).){0,40
 _WORD: Final = r"[^\s,;&)\]}\"'<>]+"
 # of an assignment, a header, an item, or the pairs that headers are given as
 _IS: Final = r"\\{0,3}[\"']?\]?\s{0,3}(?:=>|:=|[=:]|(?<=[\"'])\s{0,3},)\s{0,3}"
+_TORN: Final = 1024  # characters of what may be a part of a secret
 _UNBROKEN: Final = re.compile(r"\S*\Z")
 _CASELESS: Final = re.DOTALL | re.IGNORECASE
 _RULES: Final = tuple(
@@ -62,7 +63,7 @@ def redacted_start(text: str, most: int) -> str:
     """
     start = redacted(text[: 2 * most])
     if len(text) > 2 * most:
-        start = _UNBROKEN.sub("…", start)
+        start = start[:-_TORN] + _UNBROKEN.sub("…", start[-_TORN:])
     return start if len(start) <= most else start[: most - 1] + "…"
 
 

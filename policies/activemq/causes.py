@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from redelivery.model.errors import ConfigError
+from redelivery.model.passport.redaction import redacted_start
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 MAX_CAUSE: Final = 2000
@@ -63,13 +64,12 @@ def policy_of(cause: str) -> RedeliveryPolicy | None:
 def describe_cause(cause: BaseException | str | None) -> str:
     """``module.Class: text`` on one line (``Class: text`` for Python's own), at most `MAX_CAUSE` characters.
 
-    None is ``null``, as in Java. Control characters become spaces: the text travels as a header.
+    None is ``null``, as in Java. Control characters become spaces: the text travels as a header. What is recognized as
+    a secret is masked.
     """
     if cause is None:
         return "null"
-    text = cause if isinstance(cause, str) else _throwable(cause)
-    if len(text) > MAX_CAUSE:
-        text = text[: MAX_CAUSE - 1] + "…"
+    text = redacted_start(cause if isinstance(cause, str) else _throwable(cause), MAX_CAUSE)
     return "".join(each if each.isprintable() else " " for each in text)
 
 

@@ -133,6 +133,10 @@ def test_a_message_that_ends_its_connection_each_time_is_dead_lettered(
     assert letter.dead_letter.count == 2
     assert "Dispatch[2]" in str(letter.dead_letter.cause) or "dispatch[2]" in str(letter.dead_letter.cause)
     assert "closed the connection" in str(letter.properties["dlqDeliveryFailureCause"])
+    passport = letter.dead_letter.passport
+    assert passport is not None
+    assert passport.exception == "redelivery.model.errors.ConnectionLostError"
+    assert [each.number for each in passport.attempts] == [1, 2]
 
 
 # What is prefetched is counted by the broker at each loss, and that check goes by the broker's count.

@@ -268,6 +268,7 @@ def test_the_signature_lists_every_keyword_with_its_default() -> None:
         "request_timeout": 30.0,
         "close_timeout": 15.0,
         "heartbeat": 10.0,
+        "passport": True,
         "deduplicate_sends": False,
         "interrupts": True,
     }

@@ -8,7 +8,16 @@ import pytest
 from tests.conformance.stage import SOON, Stage, receive
 
 import redelivery
-from redelivery import AckMode, BrokerDeadLetterStrategy, Message, Queue, RedeliveryPolicy, SharedDeadLetterStrategy
+from redelivery import (
+    AckMode,
+    BrokerDeadLetterStrategy,
+    Message,
+    Passport,
+    Queue,
+    RedeliveryPolicy,
+    SharedDeadLetterStrategy,
+)
+from redelivery.model.passport import read_passport, write_passport
 
 AT_ONCE = RedeliveryPolicy(maximum_redeliveries=1, initial_redelivery_delay=0.01, redelivery_delay=0.01)
 
@@ -46,6 +55,43 @@ def test_a_copy_says_all(stage: Stage) -> None:
     assert letter.at is not None
     assert began <= letter.at <= datetime.now(UTC)
     assert not letter.expired
+
+
+def raised(error: Exception) -> Exception:
+    try:
+        raise error
+    except Exception as raised:  # noqa: BLE001 - it has a traceback now
+        return raised
+
+
+@pytest.mark.parametrize("text", ["bad order", "\U0001f600\0\x1b[31m\ud800 \\:\r\n" * 900], ids=["short", "huge"])
+def test_a_copy_has_its_passport_as_it_was_written(stage: Stage, text: str) -> None:
+    """Of 4,096 bytes, with what a protocol would have to escape."""
+    queue, made = f"{stage.queue}.dead", list[Passport]()
+
+    def keep(passport: Passport) -> Passport:
+        made.append(passport)
+        return passport
+
+    strategy = SharedDeadLetterStrategy(queue)
+    options = {"redelivery_policy": AT_ONCE, "dead_letter_strategy": strategy, "passport": keep}
+    session, consumer = stage.consuming(AckMode.CLIENT, application="shop 2.4", **options)
+    stage.send("x")
+    for _ in range(2):
+        receive(consumer)
+        session.recover(cause=raised(LookupError(text)))
+    session.close()
+    message = found(stage, queue)
+    assert message.dead_letter is not None
+    passport = message.dead_letter.passport
+    assert passport is not None
+    written = write_passport(made[-1])
+    assert message.properties["dlqPassport"] == written
+    assert passport == read_passport(written)
+    assert (passport.exception, passport.application) == ("LookupError", "shop 2.4")
+    assert passport.frame == f"{__name__}:raised"
+    assert [each.number for each in passport.attempts] == [1, 2]
+    assert passport == made[-1] or len(text) > 1000
 
 
 @pytest.mark.promise("classic-poison")

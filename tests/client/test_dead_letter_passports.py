@@ -1,0 +1,434 @@
+"""The passport of each dead letter that a connection sends: which failure it was, and what the client knew of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import platform
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from tests.client.shell import Bench, eventually, receive
+
+import redelivery
+from redelivery import (
+    AckMode,
+    App,
+    BrokerDeadLetterStrategy,
+    ConfigError,
+    DeadLetter,
+    DeadLetterStrategy,
+    DiscardingDeadLetterStrategy,
+    IndividualDeadLetterStrategy,
+    Message,
+    Passport,
+    RedeliveryPolicy,
+    RedeliveryPolicyMap,
+    SharedDeadLetterStrategy,
+    aio,
+)
+from redelivery.broker import EmbeddedBroker
+from redelivery.operate.letters.editing import editable
+from redelivery.operate.letters.routes import back, elsewhere
+
+TWICE = RedeliveryPolicy(maximum_redeliveries=1, initial_redelivery_delay=0.01, redelivery_delay=0.01)
+ONCE = RedeliveryPolicy(maximum_redeliveries=0)
+SHARED = SharedDeadLetterStrategy("DLQ")
+SHORT: dict[str, Any] = {"redelivery_policy": TWICE, "dead_letter_strategy": SHARED}
+
+
+class OrderError(Exception):
+    pass
+
+
+def place(message: Message) -> None:
+    raise OrderError(f"no {message.body}")
+
+
+def placed(message: Message) -> OrderError:
+    try:
+        place(message)
+    except OrderError as error:
+        return error
+    raise AssertionError("it did not fail")
+
+
+def letter(bench: Bench, queue: str = "DLQ") -> Message:
+    """The dead letter, as a consumer gets it."""
+    with bench.connect() as connection, connection.session() as session:
+        return receive(session.consumer(queue))
+
+
+def passport(bench: Bench, queue: str = "DLQ") -> Passport:
+    said = letter(bench, queue).dead_letter
+    assert said is not None
+    assert said.passport is not None
+    return said.passport
+
+
+def fail(bench: Bench, **options: Any) -> None:
+    """A message fails to its end."""
+    bench.send("moon")
+    with bench.connect(**{**SHORT, **options}) as connection, connection.session(AckMode.TRANSACTED) as session:
+        consumer = session.consumer(bench.queue)
+        while (message := consumer.receive(timeout=0.3)) is not None:
+            session.rollback(cause=placed(message))
+
+
+def check_failed(found: Passport, began: datetime, numbers: tuple[int, ...] = (1, 2)) -> None:
+    module = __name__
+    assert (found.version, found.exception, found.message) == (1, f"{module}.OrderError", "no moon")
+    assert found.frame == f"{module}:place"
+    assert found.stack[-1].startswith(f"{module}:place, line ")
+    assert len(found.fingerprint or "") == 12
+    assert tuple(each.number for each in found.attempts) == numbers
+    assert {each.host for each in found.attempts} == {socket.gethostname()}
+    times = [began - timedelta(milliseconds=1), *(each.at for each in found.attempts), datetime.now(UTC)]
+    assert times == sorted(times)
+
+
+def test_what_it_says(bench: Bench) -> None:
+    began = datetime.now(UTC)
+    policies = RedeliveryPolicyMap({"orders": TWICE, "orders.>": ONCE})
+    options = {"redelivery_policy": None, "redelivery_policies": policies, "client_id": "worker-1"}
+    fail(bench, application="shop 2.4", **options)
+    found = passport(bench)
+    check_failed(found, began)
+    assert found.policy == "orders: 1 redelivery, after 0.01 s"
+    assert found.client == f"redelivery {redelivery.__version__}, Python {platform.python_version()}"
+    assert found.application == "shop 2.4"
+    here = f"process {os.getpid()} on {socket.gethostname()}"
+    assert found.consumer == f"consumer 1 of queue://orders, {here}, client id worker-1"
+
+
+MODES = (AckMode.TRANSACTED, AckMode.CLIENT, AckMode.INDIVIDUAL, AckMode.AUTO, AckMode.DUPS_OK)
+STRATEGIES = [
+    (SHARED, "DLQ"),
+    (IndividualDeadLetterStrategy(), "ActiveMQ.DLQ.Queue.orders"),
+    (BrokerDeadLetterStrategy(configured=False, otherwise=SHARED), "DLQ"),
+    (BrokerDeadLetterStrategy(configured=False), "ActiveMQ.DLQ"),
+    (DiscardingDeadLetterStrategy("other", otherwise=SHARED), "DLQ"),
+]
+
+
+@pytest.mark.parametrize(("strategy", "queue"), STRATEGIES)
+def test_every_strategy_that_sends_a_copy(bench: Bench, strategy: DeadLetterStrategy, queue: str) -> None:
+    began = datetime.now(UTC)
+    fail(bench, dead_letter_strategy=strategy)
+    check_failed(passport(bench, queue), began)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_listener_in_every_mode(bench: Bench, mode: AckMode) -> None:
+    began = datetime.now(UTC)
+    bench.send("moon")
+    session = bench.connect(**SHORT).session(mode)
+
+    def handle(message: Message) -> None:
+        if mode == AckMode.TRANSACTED:
+            session.rollback(cause=placed(message))
+        elif mode == AckMode.CLIENT:
+            session.recover(cause=placed(message))
+        else:
+            place(message)
+
+    session.consumer(bench.queue).listen(handle)
+    eventually(lambda: bench.broker.queue_depth("DLQ") == 1)
+    check_failed(passport(bench), began)
+
+
+@pytest.mark.parametrize("mode", [AckMode.TRANSACTED, AckMode.CLIENT, AckMode.INDIVIDUAL])
+def test_a_consumer_that_is_asked(bench: Bench, mode: AckMode) -> None:
+    began = datetime.now(UTC)
+    bench.send("moon")
+    session, consumer = bench.consuming(mode, **SHORT)
+    while (message := consumer.receive(timeout=0.3)) is not None:
+        (session.rollback if mode == AckMode.TRANSACTED else session.recover)(cause=placed(message))
+    check_failed(passport(bench), began)
+
+
+def test_a_container(bench: Bench) -> None:
+    began = datetime.now(UTC)
+    bench.send("moon")
+    with bench.connect(**SHORT).listener_container("orders", place, concurrency=2):
+        eventually(lambda: bench.broker.queue_depth("DLQ") == 1)
+    check_failed(passport(bench), began)
+
+
+def test_an_app(bench: Bench) -> None:
+    bench.send("moon")
+    app = App(bench.broker.vm_url, application="shop 2.4", **SHORT)
+    found = app._options
+    assert (found.application, found.passport) == ("shop 2.4", True)
+
+
+def test_asyncio(bench: Bench) -> None:
+    began = datetime.now(UTC)
+    bench.send("moon")
+
+    async def run() -> None:
+        connection = await aio.connect(bench.broker.vm_url, application="shop 2.4", **SHORT)
+        async with connection, connection.session("transacted") as session:
+            consumer = await session.consumer("orders")
+            while (message := await consumer.receive(timeout=0.3)) is not None:
+                await session.rollback(cause=placed(message))
+
+    asyncio.run(run())
+    found = passport(bench)
+    check_failed(found, began)
+    assert found.application == "shop 2.4"
+
+
+def test_a_decision_of_the_handler(bench: Bench) -> None:
+    def handle(message: Message) -> None:
+        raise DeadLetter("no such customer") from placed(message)
+
+    bench.send("moon", "sun")
+    with bench.connect(**SHORT).listener_container("orders", handle):
+        eventually(lambda: bench.broker.queue_depth("DLQ") == 2)
+    found = passport(bench)
+    assert (found.exception, found.message) == ("redelivery.client.containers.outcomes.DeadLetter", "no such customer")
+    assert f"caused by {__name__}.OrderError: no moon" in found.stack
+    assert [each.number for each in found.attempts] == [1]
+    assert found.fingerprint == passport(bench).fingerprint
+
+
+def test_a_failure_without_an_exception(bench: Bench) -> None:
+    bench.send("moon")
+    session, consumer = bench.consuming(AckMode.TRANSACTED, **{**SHORT, "redelivery_policy": ONCE})
+    receive(consumer)
+    session.rollback()
+    found = passport(bench)
+    assert (found.exception, found.message, found.fingerprint, found.frame, found.stack) == (None, None, None, None, ())
+    assert [each.number for each in found.attempts] == [1]
+    assert found.policy == "(default): no redelivery"
+
+
+def test_an_expired_message(bench: Bench) -> None:
+    _, consumer = bench.consuming(AckMode.TRANSACTED, **SHORT)
+    bench.connect().session().producer(bench.queue).send("m1", ttl=0.05)
+    time.sleep(0.06)  # the message's own clock
+    assert consumer.receive(0) is None
+    said = letter(bench).dead_letter
+    assert said is not None
+    assert said.expired
+    assert said.passport is not None
+    assert (said.passport.exception, said.passport.attempts) == (None, ())
+    assert said.passport.client.startswith("redelivery ")
+
+
+def test_the_attempts_of_others_are_counted_and_not_invented(bench: Bench) -> None:
+    bench.send("moon")
+    connection = bench.connect(redelivery_policy=replace(TWICE, maximum_redeliveries=3))
+    with connection.session(AckMode.CLIENT) as session:  # closed unacknowledged: the broker counts
+        receive(session.consumer(bench.queue))
+    with connection.session(AckMode.CLIENT) as session:
+        receive(session.consumer(bench.queue))
+    began = datetime.now(UTC)
+    session, consumer = bench.consuming(AckMode.CLIENT, **{**SHORT, "redelivery_policy": TWICE})
+    while (message := consumer.receive(timeout=0.3)) is not None:
+        session.recover(cause=placed(message))
+    said = letter(bench).dead_letter
+    assert said is not None
+    assert said.count == 3
+    assert said.passport is not None
+    check_failed(said.passport, began, (3,))
+
+
+def test_few_of_many_attempts_are_kept(bench: Bench) -> None:
+    many = RedeliveryPolicy(maximum_redeliveries=40, initial_redelivery_delay=0, redelivery_delay=0)
+    fail(bench, redelivery_policy=many)
+    assert [each.number for each in passport(bench).attempts] == [1, *range(27, 42)]
+
+
+def test_the_policy_of_a_consumer(bench: Bench) -> None:
+    bench.send("moon")
+    own = RedeliveryPolicy(
+        maximum_redeliveries=2,
+        initial_redelivery_delay=0,
+        redelivery_delay=0.001,
+        use_exponential_back_off=True,
+        back_off_multiplier=2,
+        maximum_redelivery_delay=0.5,
+        use_collision_avoidance=True,
+    )
+    session = bench.connect(**SHORT).session(AckMode.TRANSACTED)
+    consumer = session.consumer(bench.queue, redelivery_policy=own)
+    while consumer.receive(timeout=0.3) is not None:
+        session.rollback()
+    expected = "2 redeliveries, after 0 s, then 2 times as long each, 0.5 s at most, ±15 %"
+    assert passport(bench).policy == f"(of its consumer): {expected}"
+
+
+def test_a_letter_that_is_replayed_and_fails_again_has_a_new_one(bench: Bench) -> None:
+    fail(bench)
+    first = letter(bench)
+    assert "dlqPassport" not in editable(first)["properties"]
+    moved = elsewhere(redelivery.Queue("other"))(first)
+    assert moved is not None
+    assert moved.message.properties["dlqPassport"] == first.properties["dlqPassport"]
+    again = back(None, "run")(first)
+    assert again is not None
+    assert "dlqPassport" not in again.message.properties
+    with bench.connect() as connection:
+        connection.session().producer("orders").send(again.message)
+        # a program that takes a letter as it is, and fails with it
+        connection.session().producer("orders").send(first.copy())
+    session, consumer = bench.consuming(AckMode.TRANSACTED, application="new", **SHORT)
+    while (message := consumer.receive(timeout=0.3)) is not None:
+        session.rollback(cause=KeyError(message.body))
+    for _ in range(2):
+        found = passport(bench)
+        assert (found.application, found.exception) == ("new", "KeyError")
+        assert str(first.properties["dlqPassport"]) not in str(found)
+
+
+def test_no_passport(bench: Bench) -> None:
+    fail(bench, passport=False)
+    found = letter(bench)
+    assert "dlqPassport" not in found.properties
+    assert found.dead_letter is not None
+    assert found.dead_letter.passport is None
+
+
+def test_a_function_has_the_last_word(bench: Bench) -> None:
+    given: list[Passport] = []
+
+    def redact(passport: Passport) -> Passport | None:
+        given.append(passport)
+        return replace(passport, message=None, stack=()) if len(given) == 1 else None
+
+    fail(bench, passport=redact)
+    assert passport(bench) == replace(given[0], message=None, stack=())
+    fail(bench, passport=redact)
+    assert "dlqPassport" not in letter(bench).properties
+
+
+def raising(_: Passport) -> Passport:
+    raise RuntimeError("broken")
+
+
+BROKEN: list[Callable[[Passport], Any]] = [
+    raising,
+    lambda _: "text",
+    lambda _: {},
+    lambda passport: replace(passport, message=5),  # type: ignore[arg-type]  # this is the mistake
+    lambda passport: replace(passport, fingerprint="no"),
+]
+
+
+@pytest.mark.parametrize("redact", BROKEN)
+def test_a_function_that_fails_costs_the_passport_and_not_the_letter(
+    bench: Bench, redact: Callable[[Passport], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR, "redelivery")
+    fail(bench, passport=redact)
+    found = letter(bench)
+    assert found.body == "moon"
+    assert "dlqPassport" not in found.properties
+    assert bench.left == []
+    assert "its dead letter has no passport, as making it failed" in caplog.text
+
+
+def test_an_exception_that_cannot_be_looked_at_costs_the_passport_and_not_the_letter(bench: Bench) -> None:
+    class Odd(Exception):
+        @property
+        def __cause__(self) -> BaseException:  # type: ignore[override]  # an application's own
+            raise LookupError("odd")
+
+    bench.send("moon")
+    session, consumer = bench.consuming(AckMode.TRANSACTED, **{**SHORT, "redelivery_policy": ONCE})
+    receive(consumer)
+    session.rollback(cause=Odd("x"))
+    assert letter(bench).body == "moon"
+
+
+async def awaited(passport: Passport) -> Passport:
+    return passport
+
+
+@pytest.mark.parametrize("value", [None, "yes", 1, Passport, awaited, lambda: None], ids=str)
+def test_what_is_not_a_passport_option_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigError, match="passport"):
+        redelivery.connect("vm://x", passport=value)
+
+
+@pytest.mark.parametrize("value", [5, b"shop", "", "  ", "shop\n2.4", "x" * 201], ids=str)
+def test_what_is_not_an_application_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigError, match="application"):
+        redelivery.connect("vm://x", application=value)
+
+
+def test_no_secret_and_no_body_is_anywhere_on_a_dead_letter(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """But in the traceback, which is the application's own and in its log only."""
+    secret, body = "s3cr3tX", "the body, which is nobody's business"
+
+    def handle(message: Message) -> None:
+        password = secret + str(message.body)
+        try:
+            raise ConnectionError(f"amqp://shop:{secret}@db refused, password={secret}")
+        except ConnectionError as error:
+            raise OrderError(f"Authorization: Bearer {secret}, {len(password)}") from error
+
+    caplog.set_level(logging.INFO, "redelivery")
+    bench.send(body)
+    with bench.connect(**SHORT).listener_container("orders", handle):
+        eventually(lambda: bench.broker.queue_depth("DLQ") == 1)
+    found = letter(bench)
+    properties = str(dict(found.properties))
+    assert "OrderError: Authorization: ****" in properties
+    assert secret not in properties
+    assert body not in properties
+    assert secret not in "".join(record.getMessage() for record in caplog.records)
+
+
+def letters_of(broker: EmbeddedBroker, url: str, sent: list[dict[str, Any]], **options: Any) -> list[Message]:
+    """The dead letters of these messages, which fail one after the other."""
+    found = []
+    with redelivery.connect(url, **{**SHORT, **options}) as connection:
+        for message in sent:
+            broker.send("orders", message["body"], properties=message["properties"])
+            with connection.session("client") as session:
+                consumer = session.consumer("orders")
+                while consumer.receive(timeout=0.2) is not None:
+                    session.recover(cause=OrderError("no moon"))
+            with connection.session() as session:
+                found.append(receive(session.consumer("DLQ")))
+    return found
+
+
+def test_it_takes_the_room_that_a_frame_has() -> None:
+    """Beside what the application has written, which is worth more."""
+    sizes = []
+    with EmbeddedBroker("room", stomp_port=0) as broker:
+        sent = [{"body": "x" * length, "properties": {"mine": "v" * 500}} for length in range(2000, 6700, 400)]
+        url = f"{broker.stomp_url}?wireFormat.maxFrameSize=8000"
+        for message, original in zip(letters_of(broker, url, sent, passport=long), sent, strict=True):
+            assert (message.body, message.properties["mine"]) == (original["body"], "v" * 500)
+            assert message.dead_letter is not None
+            found = message.dead_letter.passport
+            assert found is not None
+            assert len(found.fingerprint or "") == 12
+            sizes.append(len(str(message.properties["dlqPassport"])))
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > 3000
+    assert sizes[-1] <= 256
+    assert len(set(sizes)) >= 3
+
+
+def test_it_takes_the_place_that_is_left_among_headers() -> None:
+    sent = [{"body": "moon", "properties": {f"p{each}": "v" for each in range(number)}} for number in (1, 970, 990)]
+    with EmbeddedBroker("places", stomp_port=0) as broker:
+        found = letters_of(broker, broker.stomp_url, sent, dialect="activemq!")  # which allows 1,000
+    assert [len([each for each in message.properties if each[1:].isdigit()]) for message in found] == [1, 970, 990]
+    assert ["dlqPassport" in message.properties for message in found] == [True, True, False]
+
+
+def long(passport: Passport) -> Passport:
+    return replace(passport, message="\U0001f600" * 4096)
