@@ -87,7 +87,7 @@ class History:
 def trace(delivery: Delivery, *, had: bool | None = None, failed_at: int | None = None) -> Trace | None:
     """Of one that the application ``had``, or not since it failed; None: that is to be seen by its state.
 
-    ``failed_at``: when that was in vain, in epoch milliseconds; None: it was not, as far as is known.
+    ``failed_at``: when that delivery failed, in epoch milliseconds; None: it did not.
     None: it has no id, or it is of a topic's consumer without a name, which gets nothing again.
     """
     place = _place(delivery.link)

@@ -113,7 +113,7 @@ def _rule(policy: RedeliveryPolicy) -> str:
 
 
 def check_application(application: object) -> None:
-    """Raise ConfigError where it is no name and release such as ``shop 2.4``."""
+    """Raise ConfigError unless it is a name and release, such as ``shop 2.4``, or None."""
     if application is None:
         return
     if not isinstance(application, str):

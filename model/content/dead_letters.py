@@ -34,7 +34,7 @@ _MULTICAST: Final = ("0", 0)
 _EXPIRIES: Final = ("_AMQ_ACTUAL_EXPIRY", "x-opt-ACTUAL-EXPIRY", "_HQ_ACTUAL_EXPIRY")
 # RabbitMQ over STOMP, and 4 over AMQP; the plug-in for AMQP 1.0 of 3 shows none of it
 _FIRST_QUEUE: Final = "x-first-death-queue"
-_FIRST_REASON: Final = "x-first-death-reason"
+_REASONS: Final = ("x-last-death-reason", "x-first-death-reason")  # of a letter that has been on several queues
 _DEATHS: Final = "x-opt-deaths"  # RabbitMQ 4 over AMQP: a list with a map for each queue and reason
 _PREFIXES: Final[tuple[tuple[str, type[Destination]], ...]] = (
     ("/queue/", Queue),
@@ -95,7 +95,7 @@ def read_dead_letter(
             return None
     if origin is not None and "," in origin.name and FAILURE_CAUSE not in said and not _is_dead_letter_queue(source):
         return None  # a copy that was sent to a composite destination, which Classic says in the same place
-    cause = _text(said, FAILURE_CAUSE, _FIRST_REASON)
+    cause = _text(said, FAILURE_CAUSE, *_REASONS)
     if cause is not None:
         cause = cause.removeprefix(_THROWABLE)
     expiry = _number(_first(said, _EXPIRIES))

@@ -6,6 +6,7 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any, Final
 
+_DEATHS: Final = ("x-first-death-", "x-last-death-")
 _MILLISECONDS: Final = 1000
 _BOUNDS: Final = (-(1 << 63), 1 << 63)
 
@@ -25,13 +26,14 @@ def headers_of(shown: Mapping[str, Any]) -> Mapping[str, Any]:
 def deaths(shown: Mapping[str, Any]) -> Mapping[str, object]:
     """The broker's notes on a dead letter, as over AMQP: the header ``x-death``, times in milliseconds."""
     headers = headers_of(shown)
-    noted: dict[str, object] = {name: value for name, value in headers.items() if name.startswith("x-first-death-")}
+    noted: dict[str, object] = {name: value for name, value in headers.items() if name.startswith(_DEATHS)}
     if isinstance(died := headers.get("x-death"), list):
         died = [each for each in died if isinstance(each, dict)]
         noted["x-opt-deaths"] = [{**each, "last-time": _time(each)} for each in died]
         if died:  # the newest stands before
             for name in ("queue", "reason", "exchange"):
                 noted.setdefault(f"x-first-death-{name}", died[-1].get(name))
+                noted.setdefault(f"x-last-death-{name}", died[0].get(name))
     return noted
 
 

@@ -96,6 +96,15 @@ def test_a_copy_of_ours() -> None:
             {"x-first-death-queue": "orders", "x-first-death-reason": "expired"},
             DeadLetterInfo(Queue("orders"), "expired", expired=True),
         ),
+        (
+            {
+                "x-first-death-queue": "orders",
+                "x-first-death-reason": "expired",
+                "x-last-death-queue": "retry",
+                "x-last-death-reason": "delivery_limit",
+            },
+            DeadLetterInfo(Queue("orders"), "delivery_limit"),
+        ),
         # what is not to be read leaves the rest
         ({"dlqDeliveryFailureCause": "why", "originalDestination": "ftp://x"}, DeadLetterInfo(None, "why")),
         ({"dlqDeliveryFailureCause": "why", "dlqDeliveryCount": "9" * 40}, DeadLetterInfo(None, "why")),
