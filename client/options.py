@@ -216,6 +216,7 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         request_timeout=wait,
         close_timeout=goodbye,
         heartbeat=seconds("heartbeat", given["heartbeat"]),
+        made=rules.dead_letter_strategies.queues,
     )
     names = _names(brokers)
     servers = {

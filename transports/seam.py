@@ -27,6 +27,7 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
+from redelivery.policies.destinations.bound import BoundTo
 from redelivery.transports.delivery import Delivery, Link, LinkSpec, SessionEvents
 from redelivery.transports.finding import Finder
 from redelivery.transports.flows import (
@@ -104,6 +105,7 @@ class TransportOptions:
     close_timeout: float = 15.0
     heartbeat: float = 10.0
     params: Mapping[str, str] = field(default_factory=dict)  # of the URL's query, those that the transport itself knows
+    made: Sequence[BoundTo] | None = None  # the queues that the broker's file makes, where it was given and lists them
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,8 +332,7 @@ class Transport(ABC):
         """Return when the waiter was woken since its last wait, or after ``timeout`` seconds; may read meanwhile.
 
         What is read is what brings its session's answers and messages. A ``timeout`` of 0 takes in what has come there,
-        whether woken or not; with a waiter of no session, what has come anywhere.
-        Raises ConnectionLostError when the connection is gone.
+        whether woken or not; with a waiter of no session, what has come anywhere. Raises ConnectionLostError.
         """
 
     def flush(self, waiter: Waiter) -> None:  # noqa: B027  # of those that let something wait

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from redelivery.model.destinations import Destination, destination
 from redelivery.model.errors import ConfigError
 from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, DeadLetterStrategy
+from redelivery.policies.destinations.bound import BoundTo
 from redelivery.policies.destinations.explain import Explanation
 from redelivery.policies.destinations.map import DestinationMap, MapEntry
 
@@ -16,19 +17,23 @@ class DeadLetterStrategyMap(Mapping[str, DeadLetterStrategy]):
     """Immutable. A mapping from patterns to strategies, of which the most specific pattern counts for a destination.
 
     Keys and their order: `destination_map`. ``default``: for what no entry matches; None: BrokerDeadLetterStrategy(),
-    as where a connection is given no strategy. As a mapping it has its entries only, without the default.
+    as where a connection is given no strategy. As a mapping it has its entries only, without the default. ``queues``:
+    those that the broker's file makes, where it is of one whose addresses have queues of other names, and lists them.
 
     Raises:
         ConfigError: a key is not a pattern or occurs twice, or a value is not a DeadLetterStrategy; the text names it.
     """
 
-    __slots__ = ("_default", "_entries", "_map")
+    __slots__ = ("_default", "_entries", "_map", "_queues")
 
     def __init__(
         self,
         entries: Mapping[str, DeadLetterStrategy] | Mapping[str | Destination, DeadLetterStrategy],
         default: DeadLetterStrategy | None = None,
+        *,
+        queues: Sequence[BoundTo] | None = None,
     ) -> None:
+        self._queues = None if queues is None else tuple(queues)
         self._default = BrokerDeadLetterStrategy() if default is None else default
         _check("default", self._default)
         self._map: DestinationMap[DeadLetterStrategy] = DestinationMap(entries)
@@ -45,6 +50,11 @@ class DeadLetterStrategyMap(Mapping[str, DeadLetterStrategy]):
     def entries(self) -> tuple[MapEntry[DeadLetterStrategy], ...]:
         """All entries, the most specific first."""
         return self._map.entries
+
+    @property
+    def queues(self) -> tuple[BoundTo, ...] | None:
+        """The queues that the broker's file makes; None: nothing is known of them."""
+        return self._queues
 
     def strategy_for(self, target: Destination | str) -> DeadLetterStrategy:
         """The strategy of the most specific entry that matches, else the default. A str without a scheme is a queue.

@@ -60,6 +60,8 @@ STOMP: Final = StompDialect(
         headers=(("_AMQ_ResourceName", "broker"),),
         operation="_AMQ_OperationName",
         succeeded="_AMQ_OperationSucceeded",
+        unnamed="AMQ229216",
+        attach_failed="AMQ339016",
     ),
     reply_to_is_uri=True,
     no_temporaries="it would be an ordinary queue, which every connection can consume and which stays; use amqp://",

@@ -66,6 +66,8 @@ class AddressQuestion:
         consume: headers of the SUBSCRIBE there.
         headers: of each question; ``operation``: the header that says what is asked.
         succeeded: the header of an answer, which is ``true`` where there is one.
+        unnamed: a part of what refuses a queue without a name, on an address where this user may make one.
+        attach_failed: a part of what refuses a consumer of a queue that is not there, and is not made.
     """
 
     node: str
@@ -75,6 +77,8 @@ class AddressQuestion:
     headers: Headers
     operation: str
     succeeded: str
+    unnamed: str
+    attach_failed: str
 
 
 @dataclass(frozen=True, slots=True)

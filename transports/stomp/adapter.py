@@ -127,7 +127,8 @@ class StompTransport(Transport):
         if stomp.other_queue_refusal:
             self._finder = QueueFinder(self._log_in_beside, stomp, self.options.request_timeout, self._meaning)
         elif stomp.addresses is not None:
-            self._finder = AddressFinder(self._log_in_beside, stomp, self.options.request_timeout)
+            options = self.options
+            self._finder = AddressFinder(self._log_in_beside, stomp, options.request_timeout, options.made)
         reserved = self.options.client_id is not None and bool(stomp.capabilities.subscriptions)
         self._wires.begin(self._first, stomp.sessions_per_wire, reserved=reserved)
 

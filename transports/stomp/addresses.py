@@ -3,15 +3,15 @@
 Artemis puts what is sent to an address into the queues that are bound to it. Over STOMP a SEND that says ANYCAST makes
 a queue of the address' own name, whatever queues there are, and from then on that one gets a part of the messages. One
 that does not say it reaches the queues that are there; where there are none, it is lost. So the broker's management is
-asked first, on a connection of its own, since a refusal ends it.
+asked first, on a connection of its own, since a refusal ends it. Of a user whom it does not answer, the broker's file
+says it, where the application has given that; else see `looking`.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import uuid4
 
@@ -23,6 +23,7 @@ from redelivery.model.errors import (
     RequestTimeoutError,
     SecurityError,
 )
+from redelivery.policies.destinations.bound import BoundTo
 from redelivery.transports.dialects.dialect import AddressQuestion, StompDialect
 from redelivery.transports.finding import QUALIFIED
 from redelivery.transports.seam import Flow
@@ -30,6 +31,7 @@ from redelivery.transports.stomp.beside import Login, answers
 from redelivery.transports.stomp.codec.errors import broker_error
 from redelivery.transports.stomp.codec.frames import Frame, encode
 from redelivery.transports.stomp.codec.names import QueueRoute
+from redelivery.transports.stomp.looking import Looks
 from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)
@@ -37,17 +39,13 @@ log = logging.getLogger(__name__)
 _ANYCAST: Final = "ANYCAST"
 _MOST: Final = 100  # queues of an address, or of a name, that are looked at
 _FRESH: Final = 30.0  # seconds after which an address whose queues have other names is asked for again
-_WHAT: Final = ("queues of the address", "queues of the name", "the address")
-
-
-@dataclass(frozen=True, slots=True)
-class BoundTo:
-    """A queue as the management lists it."""
-
-    name: str
-    address: str
-    anycast: bool
-    temporary: bool
+_WHAT: Final = ("queues of the address", "queues of the name", "the address", "its settings")
+_TRIES: Final = 3  # at a list
+_NOT_MADE: Final = {
+    False: "it is not to be made (declare=False)",
+    True: "the broker makes none there (auto-create-queues, auto-create-addresses): what is sent would be lost",
+}
+_WITHOUT: Final = "a queue that this user cannot see is neither sent to nor consumed over STOMP"
 
 
 class AddressFinder:
@@ -57,13 +55,20 @@ class AddressFinder:
         log_in: opens a further connection.
         dialect: the broker's.
         timeout: seconds that its answer may take.
+        made: the queues that the broker's file makes; None: no file was given, or it does not list them.
 
     Attributes:
         others: see `QueueFinder`; there are none.
         routes: where the name alone would be wrong, by name.
     """
 
-    def __init__(self, log_in: Callable[[], Flow[Login]], dialect: StompDialect, timeout: float) -> None:
+    def __init__(
+        self,
+        log_in: Callable[[], Flow[Login]],
+        dialect: StompDialect,
+        timeout: float,
+        made: Sequence[BoundTo] | None = None,
+    ) -> None:
         assert dialect.addresses is not None, "its table says how"
         self.others: dict[str, str] = {}
         self.routes: dict[str, QueueRoute] = {}
@@ -71,6 +76,8 @@ class AddressFinder:
         self._dialect = dialect
         self._question: AddressQuestion = dialect.addresses
         self._timeout = timeout
+        self._made = made
+        self._looks = Looks(log_in, dialect, timeout)
         self._known: dict[str, float] = {}  # name -> until when, monotonic
         self._refused: str | None = None
 
@@ -98,23 +105,31 @@ class AddressFinder:
         name, declares = destination.name, not isinstance(destination, Queue) or destination.declare
         if self._refused is None:
             try:
-                on, named, made = yield from self._ask(name)
+                on, named, made, creates = yield from self._ask(name)
             except SecurityError as error:
                 self._refuse(str(error))
             else:
                 route, there = route_to(name, on, named, self._dialect, made=made)
-                if not there and not declares:
-                    raise InvalidDestinationError(
-                        f"{destination}: there is no such queue, and it is not to be made (declare=False)"
-                    )
+                if not there and not (declares and creates):
+                    raise InvalidDestinationError(f"{destination}: there is no such queue, and {_NOT_MADE[declares]}")
                 self._keep(name, route)
                 return
-        if not declares:
+        route, there = self._listed(name)
+        if not there and not declares:
             raise SecurityError(
                 f"{destination}: it is not to be made, and only who may send to {self._question.node} can look whether "
                 f"it is there: {self._refused}"
             )
-        self._keep(name, QueueRoute(name, (), name) if QUALIFIED in name else None)
+        if not there and (self._made is None or QUALIFIED in name):
+            route = yield from self._looks.way_to(name)
+        self._keep(name, route)
+
+    def _listed(self, name: str) -> tuple[QueueRoute | None, bool]:
+        """As `route_to`, by the broker's file."""
+        address, _, queue = name.rpartition(QUALIFIED)
+        on = [each for each in self._made or () if each.address == (address or name)]
+        named = [each for each in self._made or () if each.name == queue]
+        return route_to(name, on, named, self._dialect, made=True)
 
     def _keep(self, name: str, route: QueueRoute | None) -> None:
         self._known[name] = monotonic() + _FRESH
@@ -125,15 +140,31 @@ class AddressFinder:
     def _refuse(self, reason: str) -> None:
         self._refused = reason
         log.warning(
-            "the broker does not say which queues an address has: what is sent over STOMP to an address whose queues "
-            "have other names makes one more queue, of the address' own name, which gets a part of the messages: let "
-            "this user send to %s (permission `manage`), or name such queues address::queue (%s)",
+            "the broker does not say which queues an address has: %s: let this user send to %s (permission `manage`), "
+            "or name queues address::queue (%s)",
+            "what is sent over STOMP goes by the file given" if self._made is not None else _WITHOUT,
             self._question.node,
             reason,
         )
 
-    def _ask(self, name: str) -> Flow[tuple[list[BoundTo], list[BoundTo], bool]]:
-        """Raises SecurityError: there is no management to ask, or not for this user."""
+    def _ask(self, name: str) -> Flow[tuple[list[BoundTo], list[BoundTo], bool, bool]]:
+        """The queues of the address, and of the name; somebody has made the address; queues are made there when used.
+
+        Raises:
+            SecurityError: there is no management to ask, or not for this user.
+        """
+        for again in range(_TRIES, 0, -1):
+            frames = yield from self._answers(name)
+            if again == 1 or all(self._succeeded(each) for each in frames.values()):
+                break  # a list fails where a queue in it ends meanwhile
+        said = {what: self._said(frame) for what, frame in frames.items()}
+        on, named, address, rules = (said[what] for what in _WHAT)
+        made = any(each.get("autoCreated") == "false" for each in address.get("data", ()))
+        needed = ("autoCreateQueues",) if address.get("data") else ("autoCreateAddresses", "autoCreateQueues")
+        creates = all(rules.get(each) is not False for each in needed)
+        return [*_bound(on.get("data", ()))], [*_bound(named.get("data", ()))], made, creates
+
+    def _answers(self, name: str) -> Flow[dict[str, Frame]]:
         try:
             login = yield from self._log_in()
         except ConnectError as error:
@@ -150,10 +181,7 @@ class AddressFinder:
             raise ConnectionLostError(f"looking for {name}: {error}") from error
         finally:
             login[0].close()
-        rows = {what: self._rows(frame) for what, frame in asked.of(frames).items()}
-        on, named, address = (rows[what] for what in _WHAT)
-        made = any(each.get("autoCreated") == "false" for each in address)
-        return [*_bound(on)], [*_bound(named)], made
+        return asked.of(frames)
 
     def _frames(self, name: str, number: str, version: str) -> bytes:
         question = self._question
@@ -161,28 +189,31 @@ class AddressFinder:
         subscribe = [("destination", question.answers), ("id", "redelivery"), ("ack", "auto"), *question.consume]
         frames = [encode("SUBSCRIBE", subscribe, version=version)]
         address = address or name
-        asked = (
-            ("listQueues", "address", address),
-            ("listQueues", "name", queue),
-            ("listAddresses", "name", address),
+        asked: tuple[tuple[str, list[object]], ...] = (
+            ("listQueues", _equal("address", address)),
+            ("listQueues", _equal("name", queue)),
+            ("listAddresses", _equal("name", address)),
+            ("getAddressSettingsAsJSON", [address]),
         )
-        for what, (operation, field, value) in zip(_WHAT, asked, strict=True):
-            wanted = {"field": field, "operation": "EQUALS", "value": value, "sortField": "name", "sortOrder": "asc"}
+        for what, (operation, arguments) in zip(_WHAT, asked, strict=True):
             headers = [("destination", question.node), ("reply-to", question.reply_to)]
             headers += [("correlation-id", number + what), *question.headers, (question.operation, operation)]
-            frames.append(encode("SEND", headers, json.dumps([json.dumps(wanted), 1, _MOST]).encode(), version=version))
+            frames.append(encode("SEND", headers, json.dumps(arguments).encode(), version=version))
         return b"".join(frames)
 
-    def _rows(self, frame: Frame) -> list[Mapping[str, Any]]:
+    def _succeeded(self, frame: Frame) -> bool:
+        return frame.command == "ERROR" or frame.headers.get(self._question.succeeded) == "true"
+
+    def _said(self, frame: Frame) -> Mapping[str, Any]:
         if frame.command == "ERROR":
             raise SecurityError(str(broker_error(frame)))
-        if frame.headers.get(self._question.succeeded) != "true":
+        if not self._succeeded(frame):
             raise SecurityError(frame.body.decode("utf-8", "replace")[:200])
         try:
-            rows: list[Mapping[str, Any]] = json.loads(json.loads(frame.body)[0])["data"]
+            said: Mapping[str, Any] = json.loads(json.loads(frame.body)[0])
         except (ValueError, LookupError, TypeError) as error:
             raise SecurityError(f"its management answers what cannot be read: {error!r}") from error
-        return rows
+        return said
 
 
 class _Asked:
@@ -204,7 +235,13 @@ class _Asked:
         return len(self.of(frames)) == len(_WHAT)
 
 
-def _bound(rows: list[Mapping[str, Any]]) -> Iterator[BoundTo]:
+def _equal(field: str, value: str) -> list[object]:
+    """The arguments of a list: of those where a field has that value."""
+    wanted = {"field": field, "operation": "EQUALS", "value": value, "sortField": "name", "sortOrder": "asc"}
+    return [json.dumps(wanted), 1, _MOST]
+
+
+def _bound(rows: Iterable[Mapping[str, Any]]) -> Iterator[BoundTo]:
     for each in rows:
         name, address = str(each.get("name", "")), str(each.get("address", ""))
         yield BoundTo(name, address, each.get("routingType") == _ANYCAST, each.get("temporary") == "true")
@@ -227,26 +264,35 @@ def route_to(
     kinds = {each.anycast for each in on}
     if QUALIFIED in name:
         address = name.rpartition(QUALIFIED)[0]
-        if any(each.address == address for each in named):
-            return QueueRoute(name, (), name), True
-        return (QueueRoute(name, dialect.send_to_topic, name) if kinds == {False} else None), False
+        if own := next((each for each in named if each.address == address), None):
+            return _way(own, dialect), True
+        return (_way(BoundTo(name, "", anycast=False), dialect) if kinds == {False} else None), False
     if own := next((each for each in named if each.address == name), None):
-        return (None if own.anycast else QueueRoute(name, (), f"{name}{QUALIFIED}{name}")), True
+        return (None if own.anycast else _way(own, dialect)), True
     if named:
-        there = f"{named[0].address}{QUALIFIED}{name}"
-        return QueueRoute(there, (), there), True
-    anycast = [each.name for each in on if each.anycast]
+        return _way(named[0], dialect), True
+    anycast = [each for each in on if each.anycast]
     if not anycast:
-        bound = [each.name for each in on if not each.temporary]
+        bound = [each for each in on if not each.temporary]
         return (_several(name, bound, "MULTICAST") if bound and made else None), bool(bound) and made
     if anycast[1:]:
         return _several(name, anycast, _ANYCAST), True
-    only = f"{name}{QUALIFIED}{anycast[0]}"
-    return QueueRoute(only if False in kinds else name, (), only), True  # a topic's subscriptions may be beside it
+    way = _way(anycast[0], dialect)
+    return (
+        way if False in kinds else QueueRoute(name, (), way.source)
+    ), True  # a topic's subscriptions may be beside it
 
 
-def _several(name: str, queues: list[str], kind: str) -> QueueRoute:
-    named = ", ".join(f"{name}{QUALIFIED}{each}" for each in sorted(queues)[:5])
+def _way(queue: BoundTo, dialect: StompDialect) -> QueueRoute:
+    """The way to a queue of a known kind; to say the other one would give its address both kinds."""
+    name = f"{queue.address}{QUALIFIED}{queue.name}" if queue.address else queue.name
+    if queue.anycast:
+        return QueueRoute(name, dialect.send_to_queue, name)
+    return QueueRoute(name, dialect.send_to_topic, name, consume=dialect.consume_topic)
+
+
+def _several(name: str, queues: list[BoundTo], kind: str) -> QueueRoute:
+    named = ", ".join(f"{name}{QUALIFIED}{each}" for each in sorted(each.name for each in queues)[:5])
     return QueueRoute(
         name,
         (),

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from redelivery.policies.brokers.rules import no_queue
 from redelivery.policies.destinations.address_settings import AddressSettings
+from redelivery.policies.destinations.bound import BoundTo
 
 
 class Bound(Protocol):
@@ -23,7 +24,15 @@ class Bound(Protocol):
     def name(self) -> str: ...  # noqa: D102  # the class says it
 
     @property
+    def routing(self) -> str: ...  # noqa: D102  # the class says it
+
+    @property
     def filter(self) -> str | None: ...  # noqa: D102  # the class says it
+
+
+def made(queues: Iterable[Bound]) -> tuple[BoundTo, ...]:
+    """List the queues as a client of the broker wants to know them."""
+    return tuple(BoundTo(each.name, each.address, each.routing == "anycast") for each in queues)
 
 
 def targets(settings: AddressSettings) -> Iterator[str]:

@@ -214,7 +214,8 @@ class ArtemisRules(Rules):
         entries = {key: self._strategy(self.settings_for(entry.match)) for key, entry in self._by_key().items()}
         default = entries.pop(REST, None) or self._strategy(AddressSettings())
         shared = with_overlaps(usable(entries), lambda key: self._strategy(self.settings_for(self.match_of(key))))
-        return DeadLetterStrategyMap(shared, default=default)
+        made = None if self.jms_names or not self.lists_queues else bound.made(self.queues)
+        return DeadLetterStrategyMap(shared, default=default, queues=made)
 
     def names(self) -> tuple[str, ...]:
         """List the matches, and the queues that the file makes."""

@@ -20,8 +20,10 @@ from redelivery import (
     AckMode,
     Connection,
     InvalidDestinationError,
+    JMSError,
     Queue,
     RedeliveryPolicy,
+    SecurityError,
     SharedDeadLetterStrategy,
 )
 from redelivery.policies.brokers.formats import read_content
@@ -46,6 +48,7 @@ SETTINGS: Final = (
         dead_letter_queue_suffix=".DLQ",
         expiry_address="late",
     )
+    + setting("closed.#", auto_create_queues="false", auto_create_addresses="false")
 )
 ADDRESSES: Final = """
 <address name="dead"><anycast><queue name="deadQueue"/></anycast></address>
@@ -58,17 +61,49 @@ ADDRESSES: Final = """
 <address name="empty"><anycast/></address>
 <address name="same"><anycast><queue name="same"/></anycast></address>
 <address name="each"><multicast><queue name="each"/></multicast></address>
+<address name="closed.orders"><anycast><queue name="closed.its"/></anycast></address>
+<address name="closed.same"><anycast><queue name="closed.same"/></anycast></address>
+<address name="closed.each"><multicast><queue name="closed.each"/></multicast></address>
+<address name="closed.empty"><anycast/></address>
+<address name="bare.orders"><anycast><queue name="bare.its"/></anycast></address>
+<address name="bare.same"><anycast><queue name="bare.same"/></anycast></address>
+<address name="bare.sent.orders"><anycast><queue name="bare.sent.its"/></anycast></address>
+<address name="bare.sent.same"><anycast><queue name="bare.sent.same"/></anycast></address>
+<address name="bare.each"><multicast><queue name="bare.each"/></multicast></address>
 """
 QUEUES: Final = {
     *("deadQueue", "lateQueue", "ordersQueue", "many.1", "many.2", "multi.1", "multi.2", "both.one", "both.all"),
-    *("same", "each"),
+    *("bare.sent.its", "bare.sent.same"),
+    *("same", "each", "closed.its", "closed.same", "closed.each", "bare.its", "bare.same", "bare.each"),
+}
+# Of the user `restricted`, who may ask the management nothing: what he may do, by address.
+PERMISSIONS: Final = {
+    "#": {"createDurableQueue", "createNonDurableQueue", "createAddress", "consume", "send"},
+    "bare.#": {"consume", "send"},
+    "bare.sent.#": {"send"},
 }
 AT_ONCE: Final = RedeliveryPolicy(maximum_redeliveries=0)
+
+
+def security() -> str:
+    every = [*PERMISSIONS["#"], "deleteDurableQueue", "deleteNonDurableQueue", "deleteAddress", "browse", "manage"]
+    return "".join(
+        f'<security-setting match="{match}">'
+        + "".join(
+            f'<permission type="{each}" roles="everything{",restricted" if each in allowed else ""}"/>'
+            for each in every
+        )
+        + "</security-setting>"
+        for match, allowed in PERMISSIONS.items()
+    )
 
 
 def file(site: Site) -> str:
     usual = text_of("artemis", site.host, site.ports)
     text = usual.replace("</address-settings>", f"{SETTINGS}</address-settings>")
+    text = text.replace(
+        "<security-enabled>false</security-enabled>", f"<security-settings>{security()}</security-settings>"
+    )
     return text[: text.index("<addresses>")] + f"<addresses>{ADDRESSES}</addresses></core></configuration>"
 
 
@@ -137,14 +172,17 @@ def emptied(broker: Artemis) -> None:
     broker.empty()
 
 
-def frame(broker: Artemis, *frames: str) -> None:
-    """Write frames of STOMP, and wait for the receipt of the last one."""
+def frame(broker: Artemis, *frames: str, user: str = "") -> str:
+    """What is said to frames of STOMP, until the receipt of the last one."""
     host, _, port = broker.urls["stomp"].removeprefix("stomp://").rpartition(":")
     with socket.create_connection((host, int(port)), timeout=10) as wire:
-        wire.sendall(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0" + "".join(f"{each}\0" for each in frames).encode())
+        login = f"login:{user}\npasscode:{user}\n" if user else ""
+        before = f"CONNECT\naccept-version:1.2\nhost:x\n{login}\n\0"
+        wire.sendall((before + "".join(f"{each}\0" for each in frames)).encode())
         received = b""
         while b"receipt-id" not in received and b"ERROR" not in received:
             received += wire.recv(65536)
+    return received.decode()
 
 
 FRAMES: Final = [
@@ -310,10 +348,153 @@ def test_what_expires_goes_to_the_queue_of_the_expiry_address(broker: Artemis, u
         eventually(lambda: broker.depths() == {"auto.late": 0, "lateQueue": 1})
 
 
+def restricted(broker: Artemis) -> str:
+    """The URL of a user who may not ask the management."""
+    return broker.urls["stomp"].replace("://", "://restricted:restricted@")
+
+
+NOT_ASKED: Final[list[tuple[str, dict[str, int] | str]]] = [
+    ("same", {"same": 4}),
+    ("orders::ordersQueue", {"ordersQueue": 4}),
+    ("multi::multi.2", {"multi.2": 4}),
+    ("new.address2::its.queue2", {"its.queue2": 4}),
+    # what may be there cannot be seen, and one that is made might get a part of the messages
+    *((each, "sees no queue of that name") for each in ("orders", "named.many", "multi", "both", "empty", "new.name")),
+    ("deadQueue", "sees no queue of that name"),
+    # addresses that get no queues by their names
+    ("closed.orders", {"closed.its": 4}),
+    ("closed.same", {"closed.same": 4}),
+    ("closed.each", {"closed.each": 4}),
+    ("closed.orders::closed.its", {"closed.its": 4}),
+    ("closed.new", "Destination does not exist"),
+    # or not by this user, who may consume or not
+    ("bare.same", {"bare.same": 4}),
+    ("bare.each", {"bare.each": 4}),
+    ("bare.orders::bare.its", {"bare.its": 4}),
+    ("bare.orders", "CREATE_DURABLE_QUEUE.*policies="),
+    ("bare.orders::no", "CREATE_DURABLE_QUEUE.*policies="),
+    ("bare.new", "CREATE_ADDRESS.*policies="),
+    ("bare.sent.same", {"bare.sent.same": 4}),
+    ("bare.sent.orders", "CREATE_DURABLE_QUEUE.*policies="),
+]
+
+
+def test_a_send_of_who_may_not_ask_reaches_a_queue_that_is_there_or_is_refused(broker: Artemis) -> None:
+    """And makes none of an address' own name beside those that it has."""
+    with redelivery.connect(restricted(broker)) as connection, connection.session() as session:
+        for name, found in NOT_ASKED:
+            producer = session.producer(name)
+            for number in range(4):
+                if isinstance(found, str):
+                    with pytest.raises(JMSError, match=found):
+                        producer.send(f"m{number}")
+                else:
+                    producer.send(f"m{number}")
+            assert (name, broker.depths()) == (name, {} if isinstance(found, str) else found)
+            broker.empty()
+
+
+BY_THE_FILE: Final = (
+    "orders",
+    "ordersQueue",
+    "named.many",
+    "multi::multi.2",
+    "multi.1",
+    "multi",
+    "both",
+    "each",
+    "same",
+)
+
+
+def test_the_file_says_to_who_may_not_ask_which_queues_an_address_has(broker: Artemis) -> None:
+    strategies = broker.policies.dead_letter_strategies
+    for given in ({"policies": broker.policies}, {"dead_letter_strategies": strategies}):
+        with redelivery.connect(restricted(broker), **given) as connection, connection.session() as session:
+            for name, found in SENDS:
+                if name in (*BY_THE_FILE, "new.queue"):
+                    producer = session.producer(name)
+                    for number in range(4):
+                        producer.send(f"m{number}")
+                    assert (name, broker.depths()) == (name, found)
+                    broker.empty()
+            with pytest.raises(InvalidDestinationError, match="consume one of them: multi::"):
+                session.consumer("multi")
+
+
+def test_a_consumer_of_who_may_not_ask_makes_no_queue_beside_those_of_the_address(broker: Artemis) -> None:
+    with redelivery.connect(broker.urls["stomp"]) as connection, connection.session() as session:
+        session.producer("orders").send("before")
+    with redelivery.connect(restricted(broker)) as connection, connection.session() as session:
+        for name in ("orders", "new.consumed", "bare.orders"):
+            with pytest.raises(SecurityError, match="policies="):
+                session.consumer(name)
+        with session.consumer("orders::ordersQueue") as consumer:
+            message = consumer.receive(timeout=10)
+            assert message is not None
+            assert message.body == "before"
+    assert broker.depths() == {}
+
+
+def test_a_dead_letter_of_who_may_not_ask_stays_where_no_queue_for_it_can_be_seen(
+    broker: Artemis, caplog: pytest.LogCaptureFixture
+) -> None:
+    letters = SharedDeadLetterStrategy("dead")
+    with (
+        redelivery.connect(restricted(broker), redelivery_policy=AT_ONCE, dead_letter_strategy=letters) as connection,
+        connection.session(AckMode.TRANSACTED) as session,
+    ):
+        session.producer("same").send("poison")
+        session.commit()
+        consumer = session.consumer("same")
+        assert consumer.receive(timeout=10) is not None
+        session.rollback()
+        assert consumer.receive(timeout=0.2) is None
+    assert broker.depths() == {"same": 1}
+    assert any("not dead-lettered" in each.message and "policies=" in each.message for each in caplog.records)
+    broker.empty()
+    with redelivery.connect(restricted(broker), policies=broker.policies) as connection:
+        fail(connection, "orders::ordersQueue", to="orders")
+    assert broker.depths() == {"deadQueue": 1}
+
+
+DURABLE: Final = "subscription-type:MULTICAST\ndurable-subscription-name:x\n"
+REFUSED: Final = [
+    ("orders::", "", "AMQ229216"),  # who may make a queue there: one without a name is refused
+    ("bare.orders::", "", "AMQ229213"),  # who may not
+    ("closed.orders::", "", "AMQ339016"),  # where none is made
+    ("same", DURABLE, "receipt-id"),  # a queue of that name
+    ("orders", DURABLE, "AMQ339016"),  # there is none
+    ("multi", DURABLE, "AMQ339016"),  # that of a topic wants a client id
+]
+
+
+def test_what_a_frame_of_stomp_is_refused_says_what_is_there(broker: Artemis) -> None:
+    for name, headers, said in REFUSED:
+        destination = name.replace(":", "\\c")
+        subscribe = f"SUBSCRIBE\ndestination:{destination}\nid:1\nselector:1=0\nreceipt:1\n{headers}\n"
+        assert said in frame(broker, subscribe, user="restricted"), name
+    assert broker.depths() == {}
+
+
+def test_where_the_broker_makes_no_queue_a_send_to_one_that_is_not_there_is_refused(broker: Artemis) -> None:
+    """Artemis confirms it, and it is gone."""
+    frame(broker, "SEND\ndestination:closed.orders\\c\\cno\npersistent:true\nreceipt:1\n\nx")
+    with redelivery.connect(broker.urls["stomp"]) as connection, connection.session() as session:
+        for name in ("closed.orders::no", "closed.empty", "closed.new"):
+            with pytest.raises(InvalidDestinationError, match="what is sent would be lost"):
+                session.producer(name).send("x")
+        session.producer("closed.orders").send("x")
+    assert broker.depths() == {"closed.its": 1}
+
+
 def test_who_may_not_ask_the_management_gets_one_warning(
     redelivery_artemis: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     queues = [f"allowed.addresses.{uuid4().hex}" for _ in range(2)]
+    with redelivery.connect(redelivery_artemis.stomp_url) as connection, connection.session() as session:
+        for queue in queues:
+            session.consumer(queue).close()
     url = redelivery_artemis.stomp_url.replace("://", "://restricted:restricted@")
     with redelivery.connect(url) as connection, connection.session() as session:
         for queue in queues:

@@ -14,7 +14,7 @@ from redelivery.transports.seam import Flow, Pending, SessionEvents
 from redelivery.transports.stomp.addresses import AddressFinder
 from redelivery.transports.stomp.channel.transactions import UnitOfWork
 from redelivery.transports.stomp.codec.control import ControlFrames
-from redelivery.transports.stomp.codec.names import to_wire
+from redelivery.transports.stomp.codec.names import QueueRoute, to_wire
 from redelivery.transports.stomp.codec.sends import SendEncoder
 from redelivery.transports.stomp.connection.redelivered_ids import ReleasedIds
 from redelivery.transports.stomp.connection.router import Router
@@ -53,10 +53,14 @@ class StompChannelContext:
     closes_at_maps: Callable[[], Flow[bool]]  # see `redelivery.transports.stomp.beside`
     meaning: Meaning = field(default_factory=Meaning)
 
+    def route(self, destination: Destination) -> QueueRoute | None:
+        """The way to a queue whose name alone would be wrong."""
+        routes = self.finder.routes if isinstance(self.finder, AddressFinder) else {}
+        return routes.get(destination.name) if isinstance(destination, Queue) else None
+
     def name(self, destination: Destination) -> str:
         """A destination as a SUBSCRIBE has it. Raises UnsupportedError; InvalidDestinationError: it is no queue."""
-        routes = self.finder.routes if isinstance(self.finder, AddressFinder) else {}
-        route = routes.get(destination.name) if isinstance(destination, Queue) else None
+        route = self.route(destination)
         if route is not None:
             if route.source is None:
                 raise InvalidDestinationError(route.refusal)

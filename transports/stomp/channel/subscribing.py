@@ -155,12 +155,17 @@ def subscribe_frame(
     context: StompChannelContext, link: Link, headers: dict[str, str], receipt: bytes, *, silent: bool
 ) -> bytes:
     """SUBSCRIBE, answered; ``silent``: an empty transaction is answered instead."""
-    destination = context.name(link.destination)
+    destination, headers = context.name(link.destination), _of_its_kind(context, link, headers)
     if "transformation" in headers:
         context.router.asks_for_maps()
     if silent:
         return context.control.subscribe(destination, link.id, headers) + empty(receipt)
     return context.control.subscribe(destination, link.id, {**headers, "receipt": receipt.decode()})
+
+
+def _of_its_kind(context: StompChannelContext, link: Link, headers: dict[str, str]) -> dict[str, str]:
+    route = context.route(link.destination)
+    return headers if route is None else {**headers, **dict(route.consume)}
 
 
 def give_up(context: StompChannelContext, link: Link, receipt: bytes, error: JMSError) -> Flow[None]:
@@ -182,7 +187,7 @@ def give_up(context: StompChannelContext, link: Link, receipt: bytes, error: JMS
 def further(context: StompChannelContext, link: Link, window: int) -> tuple[StompSubscription, bytes]:
     """Another subscription of a consumer's, and its SUBSCRIBE, which is not answered."""
     identifier = new_identifier()
-    headers = subscribe_headers(link, context, window)
+    headers = _of_its_kind(context, link, subscribe_headers(link, context, window))
     frame = context.control.subscribe(context.name(link.destination), identifier, headers)
     return StompSubscription(link, context.events, context.dialect, context.version, identifier), frame
 

@@ -27,13 +27,15 @@ class QueueRoute:
     """The way to a queue whose name alone would be wrong.
 
     ``to``, ``headers``: the destination of a SEND, and what says which kind of queues it means. ``source``: the
-    destination of a SUBSCRIBE; None: no queue is meant alone, and ``refusal`` says why.
+    destination of a SUBSCRIBE; None: no queue is meant alone, and ``refusal`` says why. ``consume``: what says there
+    which kind it is, where that is not the usual one.
     """
 
     to: str
     headers: Headers = ()
     source: str | None = None
     refusal: str = ""
+    consume: Headers = ()
 
 
 def to_wire(destination: Destination, dialect: StompDialect, others: Collection[str] = ()) -> str:
