@@ -201,7 +201,7 @@ FRAMES: Final = [
 def test_what_a_frame_of_stomp_reaches(broker: Artemis) -> None:
     for headers, found in FRAMES:
         frame(broker, f"SEND\n{headers}\npersistent:true\nreceipt:1\n\nx")
-        assert (headers, broker.depths()) == (headers, found)
+        holds(broker, headers, found)
         broker.empty()
 
 
@@ -209,7 +209,14 @@ def test_a_frame_that_says_anycast_makes_a_second_queue(broker: Artemis) -> None
     sent = "SEND\ndestination:orders\ndestination-type:ANYCAST\npersistent:true\nreceipt:{}\n\nx"
     for number in range(4):
         frame(broker, sent.format(number))
-    assert broker.depths() == {"orders": 2, "ordersQueue": 2}
+    holds(broker, "orders", {"orders": 2, "ordersQueue": 2})
+
+
+def holds(broker: Artemis, name: str, found: dict[str, int]) -> None:
+    """Check what a send to that name has left; a busy Artemis counts what it has confirmed a little later."""
+    with suppress(AssertionError):
+        eventually(lambda: broker.depths() == found)
+    assert (name, broker.depths()) == (name, found)
 
 
 SENDS: Final = [
@@ -239,7 +246,7 @@ def test_a_send_over_stomp_reaches_the_queues_of_the_address(broker: Artemis, mo
                 producer.send(f"m{number}")
             if session.transacted:
                 session.commit()
-            assert (name, broker.depths()) == (name, found)
+            holds(broker, name, found)
             broker.empty()
 
 
@@ -288,7 +295,7 @@ def test_copies_go_to_the_queue_of_the_address_and_the_console_brings_them_home(
         ) as connection:
             for name in ("orders::ordersQueue", "same"):
                 fail(connection, name, to=name.partition("::")[0])
-        assert broker.depths() == {"deadQueue": 2}
+        holds(broker, "dead", {"deadQueue": 2})
         broker.ask("queue.deadQueue", "retryMessages")
         eventually(lambda: broker.depths() == {"ordersQueue": 1, "same": 1})
         for name in ("ordersQueue", "same"):
@@ -300,7 +307,7 @@ def test_a_client_that_does_what_the_file_says_writes_where_the_broker_would(bro
     with redelivery.connect(broker.urls[url], policies=broker.policies) as connection:
         for _ in range(4):
             fail(connection, "orders::ordersQueue", to="orders")
-        assert broker.depths() == {"deadQueue": 4}
+        holds(broker, "dead", {"deadQueue": 4})
     broker.ask("queue.deadQueue", "retryMessages")
     eventually(lambda: broker.depths() == {"ordersQueue": 4})
 
@@ -390,7 +397,7 @@ def test_a_send_of_who_may_not_ask_reaches_a_queue_that_is_there_or_is_refused(b
                         producer.send(f"m{number}")
                 else:
                     producer.send(f"m{number}")
-            assert (name, broker.depths()) == (name, {} if isinstance(found, str) else found)
+            holds(broker, name, {} if isinstance(found, str) else found)
             broker.empty()
 
 
@@ -416,7 +423,7 @@ def test_the_file_says_to_who_may_not_ask_which_queues_an_address_has(broker: Ar
                     producer = session.producer(name)
                     for number in range(4):
                         producer.send(f"m{number}")
-                    assert (name, broker.depths()) == (name, found)
+                    holds(broker, name, found)
                     broker.empty()
             with pytest.raises(InvalidDestinationError, match="consume one of them: multi::"):
                 session.consumer("multi")
@@ -450,12 +457,12 @@ def test_a_dead_letter_of_who_may_not_ask_stays_where_no_queue_for_it_can_be_see
         assert consumer.receive(timeout=10) is not None
         session.rollback()
         assert consumer.receive(timeout=0.2) is None
-    assert broker.depths() == {"same": 1}
+    holds(broker, "same", {"same": 1})
     assert any("not dead-lettered" in each.message and "policies=" in each.message for each in caplog.records)
     broker.empty()
     with redelivery.connect(restricted(broker), policies=broker.policies) as connection:
         fail(connection, "orders::ordersQueue", to="orders")
-    assert broker.depths() == {"deadQueue": 1}
+    holds(broker, "dead", {"deadQueue": 1})
 
 
 DURABLE: Final = "subscription-type:MULTICAST\ndurable-subscription-name:x\n"
@@ -485,7 +492,7 @@ def test_where_the_broker_makes_no_queue_a_send_to_one_that_is_not_there_is_refu
             with pytest.raises(InvalidDestinationError, match="what is sent would be lost"):
                 session.producer(name).send("x")
         session.producer("closed.orders").send("x")
-    assert broker.depths() == {"closed.its": 1}
+    holds(broker, "closed.orders", {"closed.its": 1})
 
 
 def test_who_may_not_ask_the_management_gets_one_warning(
