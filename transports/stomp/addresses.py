@@ -31,7 +31,7 @@ from redelivery.transports.stomp.beside import Login, answers
 from redelivery.transports.stomp.codec.errors import broker_error
 from redelivery.transports.stomp.codec.frames import Frame, encode
 from redelivery.transports.stomp.codec.names import QueueRoute
-from redelivery.transports.stomp.looking import Looks
+from redelivery.transports.stomp.looking import QueueLooks
 from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class AddressFinder:
         self._question: AddressQuestion = dialect.addresses
         self._timeout = timeout
         self._made = made
-        self._looks = Looks(log_in, dialect, timeout)
+        self._looks = QueueLooks(log_in, dialect, timeout)
         self._known: dict[str, float] = {}  # name -> until when, monotonic
         self._refused: str | None = None
 

@@ -30,8 +30,8 @@ _NAME: Final = "redelivery-look"  # of the receipt, the transaction and the subs
 _NOTHING: Final = ("selector", "1=0")  # a consumer that takes nothing
 
 
-class Looks:
-    """Looks for the queue of a name, for one connection.
+class QueueLooks:
+    """QueueLooks for the queue of a name, for one connection.
 
     Args:
         log_in: opens a further connection.
