@@ -5,8 +5,7 @@ Rules of this file:
 1. It knows values only: no clock, no thread, no socket. The implementations of the seam bring those.
 2. What can wait is a `Flow`: a generator that yields what it waits for, a `Wish`: the `Pending` of an answer, a socket
    that is being opened, or (above the seam) an `Arrival`. The shell above drives it (threads: `wait` until the pending
-   is done; asyncio: await it), so that a step of several answers (SEND, receipt, then ACK) is written once. A time-out
-   or an interrupt is thrown into the flow as RequestTimeoutError at the yield, a loss as ConnectionLostError.
+   is done; asyncio: await it). What ends a wait is thrown in: RequestTimeoutError (an interrupt too), or a loss.
 3. What waits for no answer is a plain method and returns after the bytes are written or queued. Under threads these
    (`send`, `accept`, `release`, `dispatched`, `park`, `unpark`, `flush`) wait until the system has taken the bytes: at
    most `request_timeout` without progress, no lock held. Under a loop none waits, and a sender drives `room` next.
