@@ -22,7 +22,7 @@ from redelivery.spark.log.segments import (
     segment_keys,
     segment_rows,
 )
-from redelivery.spark.log.store.interface import DamagedError
+from redelivery.spark.log.store.interface import DamagedError, opened
 from redelivery.spark.rows.columns import Columns
 from redelivery.spark.rows.schema import arrow_schema
 
@@ -90,6 +90,28 @@ def test_one_of_the_release_before_is_read() -> None:
     assert list(segment_batches(reader)) == columns(["ID:1", None, "ID:3"]).batches(rows=2)
 
 
+def without_checksums(data: Any) -> Any:
+    """As version 2 wrote it."""
+    reader, sink = pa.ipc.open_file(data), pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, reader.schema.with_metadata({**reader.schema.metadata, b"v": b"2"})) as writer:
+        for number in range(reader.num_record_batches):
+            batch, facts = reader.get_batch_with_custom_metadata(number)
+            writer.write_batch(batch, custom_metadata={k: v for k, v in dict(facts).items() if k != b"checksum"})
+    return sink.getvalue()
+
+
+def test_one_without_checksums_is_read() -> None:
+    new, old = (pa.ipc.open_file(each) for each in (written(), without_checksums(written())))
+    assert (segment_extent(old), segment_attempt(old)) == (Extent(3, 3 * 1200), "b7c1")
+    assert (segment_keys(old), list(segment_batches(old))) == (segment_keys(new), list(segment_batches(new)))
+
+
+def test_a_checksum_that_is_gone_is_missed() -> None:
+    data = without_checksums(written()).to_pybytes().replace(b"\x01\x00\x00\x002\x00", b"\x01\x00\x00\x003\x00")
+    with pytest.raises(DamagedError, match="its checksum does not agree"):
+        segment_extent(pa.ipc.open_file(data))
+
+
 def test_a_segment_without_rows() -> None:
     reader = pa.ipc.open_file(encode(columns([])))
     assert (segment_rows(reader), segment_keys(reader), list(segment_batches(reader))) == (0, [], [])
@@ -114,9 +136,9 @@ def test_another_arrow_file_is_refused() -> None:
 
 def test_a_newer_version_is_refused() -> None:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, arrow_schema().with_metadata({"v": "3", "attempt": "a"})):
+    with pa.ipc.new_file(sink, arrow_schema().with_metadata({"v": "4", "attempt": "a"})):
         pass
-    with pytest.raises(SegmentError, match=r"version 3, written by a newer release: install that release"):
+    with pytest.raises(SegmentError, match=r"version 4, written by a newer release: install that release"):
         segment_rows(pa.ipc.open_file(sink.getvalue()))
 
 
@@ -127,3 +149,52 @@ def test_damage_is_an_error_of_ours() -> None:
     reader = pa.ipc.open_file(pa.py_buffer(bytes(data)))
     with pytest.raises(DamagedError, match="cannot be read"):
         list(segment_batches(reader))
+
+
+def various(properties_type: str, errors: bool) -> Columns:
+    """Rows with all kinds of columns, with nulls and without."""
+    found = Columns(properties_type, errors)
+    for number in range(20):
+        message = Message(
+            None if number % 7 == 3 else f"body {number}",
+            correlation_id=None if number % 2 else "c",
+            properties={} if number % 5 == 4 else {"n": number, "ü": "x" * number, "f": 1.5, "b": number % 2 == 0},
+        )
+        message.stamp(message_id=None if number % 3 else f"ID:{number}", priority=number % 10)
+        found.add_error(message, "why") if errors and number % 4 == 0 else found.add(message)
+    return found
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4", "none"])
+@pytest.mark.parametrize("form", [("string", False), ("variant", True)])
+def test_a_bit_that_was_flipped_is_never_another_row(compression: str, form: tuple[str, bool]) -> None:
+    rows = various(*form)
+    writer = SegmentWriter(rows.schema, compression, "b7c1")
+    for _ in range(2):
+        rows.write(writer)
+    data = writer.finish().to_pybytes()
+
+    def read(content: bytes) -> object:
+        reader = opened(pa.BufferReader(content), "segment")
+        batches = [batch.to_pydict() for batch in segment_batches(reader)]
+        return segment_extent(reader), segment_attempt(reader), segment_keys(reader), batches
+
+    right, damages = read(data), 0
+    for place in range(0, len(data), max(1, len(data) // 400)):
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << place % 8
+        try:
+            assert read(bytes(damaged)) == right, place
+        except (DamagedError, SegmentError):
+            damages += 1
+    assert damages > 100
+
+
+def test_batches_that_changed_places_are_damage() -> None:
+    reader, sink = pa.ipc.open_file(written()), pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, reader.schema) as writer:
+        for number in (1, 0, 2):
+            batch, facts = reader.get_batch_with_custom_metadata(number)
+            writer.write_batch(batch, custom_metadata=facts)
+    with pytest.raises(DamagedError, match="batch 0 of a segment is not what was written"):
+        list(segment_batches(pa.ipc.open_file(sink.getvalue())))

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 import redelivery
-from redelivery.spark.log.store.interface import DamagedError, Data, SegmentStore, StoreError, Tombstone
+from redelivery.spark.log.store.interface import Data, SegmentStore, StoreError, Tombstone, opened
 from redelivery.spark.log.store.locations import PACKAGES
 
 __all__ = ["FsspecStore"]
@@ -76,10 +76,7 @@ class FsspecStore(SegmentStore):
             return None
         if not content:
             raise Tombstone(f"{self.location}/{name} is a tombstone: its batch was committed without it")
-        try:
-            return pa.ipc.open_file(pa.BufferReader(content))
-        except pa.ArrowInvalid as error:
-            raise DamagedError(f"{self.location}/{name} is not an Arrow file: {error}") from error
+        return opened(pa.BufferReader(content), f"{self.location}/{name}")
 
     def exists(self, name: str) -> bool:
         """See `SegmentStore`."""

@@ -12,7 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
+import pyarrow as pa
+
 import redelivery
+from redelivery.spark.log.checksums import UNREADABLE
 
 __all__ = [
     "DELETED",
@@ -23,6 +26,7 @@ __all__ = [
     "StoreError",
     "Tombstone",
     "check_create_if_absent",
+    "opened",
 ]
 
 Data: TypeAlias = bytes | bytearray | memoryview
@@ -94,6 +98,14 @@ class SegmentStore(ABC):
 
     def clean(self, older_than: float) -> None:  # noqa: B027 - most stores leave no temporaries behind
         """Remove what died writers left behind, if it is older than so many seconds."""
+
+
+def opened(content: Any, where: str) -> Any:
+    """A pyarrow.ipc.RecordBatchFileReader of a file's content. Raises DamagedError: it is not an Arrow file."""
+    try:
+        return pa.ipc.open_file(content)
+    except UNREADABLE as error:
+        raise DamagedError(f"{where} is not an Arrow file: {error}") from error
 
 
 def check_create_if_absent(store: SegmentStore) -> None:

@@ -15,7 +15,7 @@ from urllib.request import url2pathname
 import pyarrow as pa
 
 import redelivery
-from redelivery.spark.log.store.interface import DELETED, DamagedError, Data, SegmentStore, StoreError, Tombstone
+from redelivery.spark.log.store.interface import DELETED, Data, SegmentStore, StoreError, Tombstone, opened
 from redelivery.transports.wire.clock import epoch_ms
 
 __all__ = ["LocalStore"]
@@ -76,11 +76,10 @@ class LocalStore(SegmentStore):
             try:
                 if not path.stat().st_size:
                     raise Tombstone(f"{path} is a tombstone: its batch was committed without it")
-                return pa.ipc.open_file(pa.memory_map(str(path), "r"))
+                content = pa.memory_map(str(path), "r")
             except FileNotFoundError:
                 return None
-            except pa.ArrowInvalid as error:
-                raise DamagedError(f"{path} is not an Arrow file: {error}") from error
+        return opened(content, str(path))
 
     def exists(self, name: str) -> bool:
         """See `SegmentStore`."""
