@@ -22,6 +22,7 @@ from redelivery.model.values import from_epoch_ms
 from redelivery.model.version import version
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.redelivery import NO_LIMIT, RedeliveryPolicy
+from redelivery.transports.wire.clock import utc_now
 from redelivery.transports.wire.threads.guard import interruptible, later
 
 log = logging.getLogger(MESSAGES)
@@ -65,18 +66,13 @@ class Passports:
         return None
 
     def _made(self, delivery: Received) -> Passport:
-        consumer = delivery.link.consumer
-        parts = [consumer.name, f"process {os.getpid()} on {_host()}"]
-        if self._client_id is not None:
-            parts.append(f"client id {self._client_id}")
+        consumer = delivery.link.consumer.name
         attempts = ((number, from_epoch_ms(at)) for number, at in delivery.attempted())
+        made = made_passport(delivery.cause, consumer, self._application, self._client_id)
         return replace(
-            passport_of(delivery.cause),
+            made,
             attempts=tuple(FailedAttempt(number, at, _host()) for number, at in attempts if at is not None),
             policy=self._policy(delivery),
-            client=_client(),
-            application=self._application,
-            consumer=", ".join(parts),
         )
 
     def _policy(self, delivery: Received) -> str:
@@ -93,6 +89,21 @@ class Passports:
         if found is None or isinstance(found, Passport):
             return found
         raise TypeError(f"{callback_name(self._redaction)} returned a {type(found).__name__}, not a Passport or None")
+
+
+def made_passport(
+    error: BaseException | None, consumer: str, application: str | None, client_id: str | None = None
+) -> Passport:
+    """The passport of a failure in this process, without its attempts and policy."""
+    parts = [consumer, f"process {os.getpid()} on {_host()}"]
+    if client_id is not None:
+        parts.append(f"client id {client_id}")
+    return replace(passport_of(error), client=_client(), application=application, consumer=", ".join(parts))
+
+
+def attempt_now(number: int) -> FailedAttempt:
+    """The attempt that has failed just now, here."""
+    return FailedAttempt(number, utc_now(), _host())
 
 
 def _rule(policy: RedeliveryPolicy) -> str:

@@ -68,6 +68,8 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
         *("dlq", "deadletter", "deadletteraddress", "deadletterqueuename"),
         *("deadletterstrategy", "deadletterstrategies"),
     ),
+    "application": ("app", "appname", "applicationname"),
+    "leave it out: each dead letter that the source sends has one": ("passport",),
     "maxRedeliveries": (
         "maximumredeliveries",
         "maxretries",

@@ -129,6 +129,7 @@ class SourceOptions(_Options):
     bad_messages: Literal["fail", "deadLetter", "permissive", "drop"]
     converter: str | None
     dead_letter_queue: str | None
+    application: str | None
     max_redeliveries: int
     redelivery_delay: float
     max_batch_attempts: int

@@ -54,6 +54,7 @@ def connect(
     redelivery_policy: RedeliveryPolicy | None = None,
     dead_letter_strategy: DeadLetterStrategy | None = None,
     prefetch: int | None = None,
+    application: str | None = None,
     patience: float = 30.0,
 ) -> redelivery.Connection:
     """A started connection, which is tried again with back-off until `maxReconnectTime` has passed.
@@ -61,6 +62,7 @@ def connect(
     Args:
         stopped: set when nobody wants it any more, which ends the waiting for the broker.
         comes_back: one that was lost is made again likewise.
+        application: for the passports of its dead letters.
         reconnect: how, where `maxReconnectTime` does not say so.
         patience: seconds that an answer of the broker may take.
 
@@ -77,6 +79,7 @@ def connect(
         redelivery_policy=redelivery_policy,
         dead_letter_strategy=dead_letter_strategy,
         prefetch=prefetch,
+        application=application,
         reconnect=reconnect or _policy(broker.max_reconnect_time, comes_back=comes_back),
         connect_timeout=min(_CONNECT_TIMEOUT, max(1.0, broker.max_reconnect_time)),
         request_timeout=patience,

@@ -234,6 +234,11 @@ OPTIONS: Final = (
         f"queue, copies of bad messages to `{DEFAULT_DEAD_LETTER_QUEUE}`.",
     ),
     Option(
+        "application",
+        read.application,
+        "Name and release of the application, as `shop 2.4`, for the passports of its dead letters.",
+    ),
+    Option(
         "maxRedeliveries",
         read.whole(-1, _MANY),
         "Redeliveries after which a message is dead-lettered; -1: no limit.",

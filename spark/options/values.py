@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from redelivery.client.observing.passports import check_application
 from redelivery.model.destinations import Destination, destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.policies.checks import read_flag, read_whole
@@ -184,6 +185,15 @@ def dialect(name: str, value: str) -> str:
     except ConfigError as error:
         raise ConfigError(str(error).replace("dialect", name, 1)) from None
     return value.strip().lower()
+
+
+def application(name: str, value: str) -> str:
+    """As `redelivery.connect` takes it."""
+    try:
+        check_application(value)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("application", name, 1)) from None
+    return value
 
 
 def location(name: str, value: str) -> str:  # noqa: ARG001  # there is one such option

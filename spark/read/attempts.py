@@ -7,8 +7,10 @@ the query is started again: that is what is counted, in the segments' own place.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
+from redelivery.client.observing.passports import made_passport
 from redelivery.model.destinations import Queue, destination
 from redelivery.model.errors import JMSError
 from redelivery.model.modes import AckMode
@@ -61,6 +63,10 @@ def _dead_letter(wal: Wal, options: SourceOptions, numbers: range, cause: str) -
     """
     queue = Queue(options.dead_letter_queue or DEFAULT_DEAD_LETTER_QUEUE)
     sent = 0
+    passport = replace(
+        made_passport(None, f"spark.readStream of {options.destination}", options.application),
+        policy=f"maxBatchAttempts={options.max_batch_attempts}",
+    )
     with connect(options) as connection:
         transactions = connection.metadata.capabilities.transactions
         with connection.session(AckMode.TRANSACTED if transactions else AckMode.AUTO) as session:
@@ -70,7 +76,7 @@ def _dead_letter(wal: Wal, options: SourceOptions, numbers: range, cause: str) -
                 for batch in () if reader is None else segment_batches(reader):
                     for message in messages(batch):
                         origin = message.destination or destination(options.destination)
-                        send_dead_letter(producer, message.copy(), queue, message, origin, cause)
+                        send_dead_letter(producer, message.copy(), queue, message, origin, cause, passport)
                         sent += 1
             if transactions:
                 session.commit()

@@ -42,6 +42,7 @@ from redelivery.policies.dead_letter_headers import (
     ORIGINAL_DELIVERY_MODE,
     ORIGINAL_DESTINATION,
     ORIGINAL_EXPIRATION,
+    PASSPORT,
     is_broker_owned,
 )
 from redelivery.spark.options.query import SinkOptions
@@ -51,7 +52,10 @@ DEDUPE_ID: Final = "redelivery_dedupe_id"
 
 _LEFT_TO_BROKER: Final = frozenset(("message_id", "timestamp", "expiration", "redelivered", "delivery_count"))
 _REASONS: Final = frozenset(
-    (DELIVERY_COUNT, FAILED_AT, FAILURE_CAUSE, ORIGINAL_DELIVERY_MODE, ORIGINAL_DESTINATION, ORIGINAL_EXPIRATION)
+    (
+        *(DELIVERY_COUNT, FAILED_AT, FAILURE_CAUSE, ORIGINAL_DELIVERY_MODE, ORIGINAL_DESTINATION, ORIGINAL_EXPIRATION),
+        PASSPORT,
+    )
 )
 _STRING: Final = (StringType, VarcharType, CharType)
 _WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)

@@ -14,6 +14,7 @@ from tests.run.gate import Gate
 from tests.spark.place import QUEUE, Place, texts
 
 from redelivery import ConfigError, ConnectError, ProtocolError
+from redelivery.model.passport import read_passport
 from redelivery.spark.log.segments import segment_batches
 from redelivery.spark.read.receiving.bad_messages import BadMessageError
 from redelivery.spark.read.receiving.batch_receiver import BatchReceiver, load_converter
@@ -266,7 +267,7 @@ def test_bad_messages_can_be_rows(place: Place, opened: ExitStack) -> None:
 
 def test_bad_messages_are_dead_letters_in_the_same_transaction(place: Place, opened: ExitStack) -> None:
     place.send("a", "bad 1", "b", properties={"kind": "test"})
-    source = receiver(place, opened, converter=CONVERTER)
+    source = receiver(place, opened, converter=CONVERTER, application="shop 2.4")
     assert bodies(received_batch(source, rows=3)) == ["A", "B"]
     assert place.left("ActiveMQ.DLQ") == []  # not before the commit
     assert source.confirm()
@@ -276,6 +277,11 @@ def test_bad_messages_are_dead_letters_in_the_same_transaction(place: Place, ope
     assert dead.properties["originalDestination"] == "queue://orders"
     assert dead.properties["kind"] == "test"
     assert (place.left(), source.counts["deadLetters"]) == ([], 1)
+    passport = read_passport(dead.properties["dlqPassport"])
+    assert passport is not None
+    assert (passport.exception, passport.message, passport.application) == ("ValueError", "no bad 1", "shop 2.4")
+    assert str(passport.consumer).startswith("spark.readStream of queue://orders, process ")
+    assert [each.number for each in passport.attempts] == [1]
 
 
 def test_bad_messages_come_again_by_the_policy_where_there_is_one(place: Place, opened: ExitStack) -> None:

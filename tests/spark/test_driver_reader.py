@@ -12,6 +12,7 @@ from tests.spark.place import Place
 from tests.spark.streams import ALL, drained, given_up_for_dead, readers, rows
 
 from redelivery import ConfigError, ConnectError, JMSError
+from redelivery.model.passport import read_passport
 from redelivery.spark.log.damage import DataLossError
 from redelivery.spark.log.wal import FencedError
 from redelivery.spark.read.attempts import BatchFailedError
@@ -212,6 +213,9 @@ def test_a_batch_that_always_fails_can_be_dead_lettered(place: Place, reader: Ma
     assert dead[0].properties["kind"] == "test"
     assert "maxBatchAttempts=2" in str(dead[0].properties["dlqDeliveryFailureCause"])
     assert dead[0].properties["originalDestination"] == "queue://orders"
+    passport = read_passport(dead[0].properties["dlqPassport"])
+    assert passport is not None
+    assert (passport.policy, passport.fingerprint) == ("maxBatchAttempts=2", None)
     place.send("c")
     assert drained(stream, end)[0] == ["c"]
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from redelivery.client.observing.passports import attempt_now, made_passport
 from redelivery.client.sync.producer import Producer
 from redelivery.model.destinations import Destination, Queue
-from redelivery.model.errors import JMSError
+from redelivery.model.errors import JMSError, MessageFormatError, ResourceAllocationError
 from redelivery.model.messages import Message
+from redelivery.model.passport import Passport, write_passport
 from redelivery.model.values import to_epoch_ms
-from redelivery.policies.dead_letter_headers import copy_properties, dead_letter_properties
-from redelivery.policies.dead_letters import DeadLetterStrategy, Decision, Facts
+from redelivery.policies.activemq.causes import describe_cause
+from redelivery.policies.dead_letter_headers import PASSPORT, copy_properties, dead_letter_properties
+from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE, DeadLetterStrategy, Decision, Facts
+from redelivery.spark.options.query import SourceOptions
 from redelivery.transports.wire.clock import epoch_ms
 
 log = logging.getLogger(__name__)
@@ -34,25 +38,39 @@ class CountedStrategy(DeadLetterStrategy):
         return self.strategy._place(facts)
 
 
-def dead_letter(producer: Producer, message: Message, queue: str, cause: str) -> None:
+def dead_letter(producer: Producer, message: Message, options: SourceOptions, cause: str, error: Exception) -> None:
     """Send a copy of ``message`` to the dead-letter queue, as part of the session's transaction if it has one.
 
-    It says what a session's own dead letters say: the cause, the origin, the count of deliveries.
+    It says what a session's own dead letters say: the cause, the origin, the count of deliveries, and its passport.
     """
-    origin = message.destination
+    origin, queue = message.destination, options.dead_letter_queue or DEFAULT_DEAD_LETTER_QUEUE
     assert origin is not None, "a received message has a destination"
     log.warning("%s: %s is dead-lettered to %s: %s", origin, message.message_id, queue, cause)
-    send_dead_letter(producer, message.copy(), Queue(queue), message, origin, cause)
+    passport = replace(
+        made_passport(error, f"spark.readStream of {options.destination}", options.application),
+        attempts=(attempt_now(message.delivery_count),),
+        policy="badMessages=deadLetter",
+    )
+    send_dead_letter(producer, message.copy(), Queue(queue), message, origin, cause, passport)
 
 
 def send_dead_letter(
-    producer: Producer, copy: Message, queue: Queue, message: Message, origin: Destination, cause: str
+    producer: Producer,
+    copy: Message,
+    queue: Queue,
+    message: Message,
+    origin: Destination,
+    cause: str,
+    passport: Passport,
 ) -> None:
-    """``copy``, with the properties of a dead letter; the origin's headers are those of ``message``."""
-    copy.properties = copy_properties(
+    """``copy``, with the properties of a dead letter; the origin's headers are those of ``message``.
+
+    Without the passport where there is no room for it.
+    """
+    properties = copy_properties(
         message.properties,
         dead_letter_properties(
-            cause,
+            describe_cause(cause),
             origin,
             to_epoch_ms(message.expiration) or 0,
             message.delivery_count,
@@ -60,4 +78,11 @@ def send_dead_letter(
             persistent=message.persistent,
         ),
     )
-    producer.send(copy, queue, persistent=True, priority=message.priority)
+    for each in ({**properties, PASSPORT: write_passport(passport)}, properties):
+        copy.properties = each
+        try:
+            producer.send(copy, queue, persistent=True, priority=message.priority)
+            return
+        except (MessageFormatError, ResourceAllocationError):  # before anything is written
+            if each is properties:
+                raise

@@ -26,7 +26,6 @@ from redelivery.model.errors import (
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.policies.dead_letters import (
-    DEFAULT_DEAD_LETTER_QUEUE,
     BrokerDeadLetterStrategy,
     SharedDeadLetterStrategy,
 )
@@ -200,6 +199,7 @@ class BatchReceiver:
             redelivery_policy=policy(options),
             dead_letter_strategy=CountedStrategy(strategy, self._count_dead_letter),
             prefetch=self._prefetch,
+            application=options.application,
         )
         return self._connection
 
@@ -283,9 +283,7 @@ class BatchReceiver:
                     self._redeliver(before, error)
                     return False
                 case _:
-                    dead_letter(
-                        self._producer, message, self._options.dead_letter_queue or DEFAULT_DEAD_LETTER_QUEUE, cause
-                    )
+                    dead_letter(self._producer, message, self._options, cause, error)
                     self._count_dead_letter()
         return True
 
