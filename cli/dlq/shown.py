@@ -26,8 +26,11 @@ from redelivery.operate.letters.groups import Group, described, group
 from redelivery.operate.letters.records import to_record
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.letters.states.resolved import Resolution
+from redelivery.policies.dead_letter_headers import PASSPORT
 
 _LONG: Final = 2000  # characters of a value that `show` prints
+_LISTS: Final = ("stack", "attempts")  # of a passport, which is in what a dead letter says
+_OF_A_PASSPORT: Final = 2
 
 
 @with_broker("dlq ls")
@@ -90,6 +93,8 @@ def show(
     if json_:
         print(as_json(record))
         return
+    if (record.get("dead_letter") or {}).get("passport"):
+        record["properties"] = {name: value for name, value in record["properties"].items() if name != PASSPORT}
     for name, value in record.items():
         if value is not None:
             for line in _lines(name, value):
@@ -165,11 +170,17 @@ def _known(connection: Connection, selection: Selection) -> Fingerprints:
     return Fingerprints(map(traits, replace(selection, group=None, members=None, limit=None).browse(connection)))
 
 
-def _lines(name: str, value: object) -> Iterator[str]:
+def _lines(name: str, value: object, depth: int = 0) -> Iterator[str]:
+    """The lines of a value; an object, and a list within one, has a line for each of its own."""
     if isinstance(value, dict) and value:
         yield f"{name}:"
         for each, inner in value.items():
-            yield f"  {visible(each, CUT)}: {visible(inner, _LONG)}"
+            yield from (f"  {line}" for line in _lines(visible(each, CUT), inner, depth + 1))
+    elif isinstance(value, list) and value and name in _LISTS and depth == _OF_A_PASSPORT:
+        yield f"{name}:"
+        for each in value:
+            text = ", ".join(map(str, each.values())) if isinstance(each, dict) else each
+            yield f"  {visible(text, _LONG)}"
     else:
         yield f"{name}: {visible(value, _LONG)}"
 

@@ -12,8 +12,9 @@ from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import JMSError, MessageFormatError, ResourceAllocationError
 from redelivery.model.messages import Message
 from redelivery.model.passport import Passport, write_passport
+from redelivery.model.passport.failures import READ as MAX_TEXT
+from redelivery.model.passport.redaction import redacted_start
 from redelivery.model.values import to_epoch_ms
-from redelivery.policies.activemq.causes import describe_cause
 from redelivery.policies.dead_letter_headers import PASSPORT, copy_properties, dead_letter_properties
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE, DeadLetterStrategy, Decision, Facts
 from redelivery.spark.options.query import SourceOptions
@@ -70,7 +71,7 @@ def send_dead_letter(
     properties = copy_properties(
         message.properties,
         dead_letter_properties(
-            describe_cause(cause),
+            redacted_start(cause, MAX_TEXT),
             origin,
             to_epoch_ms(message.expiration) or 0,
             message.delivery_count,
