@@ -27,6 +27,7 @@ from redelivery.model.errors import (
     SecurityError,
     UnsupportedError,
 )
+from redelivery.operate.views.reading import price
 from redelivery.web.asked import Answer, Asked, ConnectedPage, ConsoleSettings, Page, Redirected, Templated
 from redelivery.web.calls import BusyError, Calls, SlowError
 from redelivery.web.guard import FORM, LOOPBACK, Guard, form_token
@@ -222,10 +223,14 @@ class Application:
 
 
 def _connected(page: ConnectedPage) -> Page:
-    """The same page with a connection of its own."""
+    """The same page with a connection of its own; where a look into its queue counts as a delivery, it is asked for."""
 
     def connected(asked: Asked) -> Answer:
         with asked.site.connect() as connection:
+            if asked.optional("queue") is not None and asked.optional("look") is None:
+                cost = price(connection, asked.queue)
+                if cost.counts:
+                    return Templated("price.html", {"queue": asked.queue, "cost": cost, "fields": asked.fields})
             return page(asked, connection)
 
     return connected

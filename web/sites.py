@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from redelivery.client.entry.sync import Connection
-from redelivery.client.entry.sync_factory import connect
+from redelivery.client.entry.sync_factory import ConnectionFactory
 from redelivery.client.options import ConnectionKeywords
 from redelivery.operate.views.looks import Looks
-from redelivery.policies.connection_url import masked_url
-from redelivery.transports.failover import asked_once
+from redelivery.policies.connection_url import masked_url, parse_connection_url
+from redelivery.transports.failover import asked_once, is_failover
+from redelivery.transports.registry import check_scheme
 
 BOUNDS: Final[ConnectionKeywords] = {"connect_timeout": 5, "request_timeout": 10, "close_timeout": 2}
 """Seconds: somebody waits for the page."""
@@ -36,7 +37,11 @@ class BrokerSite:
 
 
 def sites_of(brokers: Iterable[tuple[str, ConnectionKeywords]]) -> dict[str, BrokerSite]:
-    """The sites by their keys, in order; two of the same address have numbers."""
+    """The sites by their keys, in order; two of the same address have numbers.
+
+    Raises:
+        ConfigError: a URL or an option is malformed; nobody is connected to.
+    """
     found: dict[str, BrokerSite] = {}
     for url, options in brokers:
         label = masked_url(url)
@@ -48,8 +53,10 @@ def sites_of(brokers: Iterable[tuple[str, ConnectionKeywords]]) -> dict[str, Bro
 
 
 def _opening(url: str, options: ConnectionKeywords) -> Callable[[], Connection]:
+    if not is_failover(url):
+        check_scheme(parse_connection_url(url).scheme)
     given: Any = {**BOUNDS, "reconnect": asked_once(url), **options}
-    return lambda: connect(url, **given)
+    return ConnectionFactory(url, **given).create_connection
 
 
 def _numbered(name: str) -> Iterable[str]:

@@ -7,9 +7,11 @@ from html.parser import HTMLParser
 
 import pytest
 from tests.web.conftest import Opened, dead
+from tests.web.forms import forms, submit
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
+from redelivery.operate.management.interface import Cost
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -163,6 +165,22 @@ def test_a_huge_body_is_cut(broker: EmbeddedBroker, opened: Opened, body: object
     assert page.status_code == 200
     assert len(page.text) < 1_000_000
     assert "export the letter" in page.text
+
+
+def test_a_look_that_has_a_price_is_asked_for(
+    broker: EmbeddedBroker, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead(broker, "ValueError: x")
+    cost = Cost(counts=True, says="each look counts as a delivery")
+    monkeypatch.setattr("redelivery.web.application.price", lambda *_: cost)
+    client = opened(allow_writes=True)
+    for path in ("groups", "letters", "letter", "export", "preview", "edit"):
+        page = client.get(f"/console/{path}?queue=ActiveMQ.DLQ&command=replay").text
+        assert "each look counts as a delivery" in page
+        assert "ValueError" not in page
+    page = client.get("/console/preview?queue=ActiveMQ.DLQ&command=replay").text
+    agreed = client.get("/console/preview", params=forms(page)[0].fields).text
+    assert "1 letter replayed" in submit(client, agreed, "run").text
 
 
 def test_a_letter_that_is_gone_is_said(broker: EmbeddedBroker, opened: Opened) -> None:

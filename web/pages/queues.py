@@ -9,8 +9,8 @@ from redelivery.operate.letters.overview import overview
 from redelivery.web.asked import Asked, Templated
 from redelivery.web.drawing import curve
 
-_LOOKED_AT: Final = 500  # letters of a queue: somebody waits for the page
-_COUNTED: Final = 2000  # letters of a queue that are counted one by one
+_LOOKED_AT: Final = 250  # letters of a queue: somebody waits for the page
+_COUNTED: Final = 1000  # letters of a queue that are counted one by one
 
 
 def queues(asked: Asked, connection: Connection) -> Templated:
