@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 from redelivery.client.options import ConnectionKeywords
 from redelivery.model.destinations import destination
 from redelivery.model.errors import ConfigError
-from redelivery.operate.letters.receipts import state_folder
+from redelivery.operate.letters.receipts.writer import state_folder
 from redelivery.policies.brokers.policies import BrokerPolicies
 
 if TYPE_CHECKING:

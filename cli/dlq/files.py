@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime, timedelta
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from redelivery.cli.dlq.options import Group_, Limit, Yes
+from redelivery.cli.dlq.options import Group_, Limit, Receipts, Yes
 from redelivery.cli.parts.broker import Broker, with_broker
 from redelivery.cli.parts.lines import read, write
 from redelivery.cli.parts.looking import looking
 from redelivery.cli.parts.progress import Counting
 from redelivery.cli.parts.shown import visible
 from redelivery.cli.parts.target import NothingError, Queue, Where, nothing_in
-from redelivery.cli.parts.work import meant
+from redelivery.cli.parts.work import meant, receipts_folder
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError
-from redelivery.operate.letters.records import expiration
+from redelivery.operate.letters.receipts import importing
+from redelivery.operate.letters.receipts.writer import ReceiptWriter
+from redelivery.operate.letters.routes import new_run
 from redelivery.operate.letters.selection import Selection
 
 
@@ -60,6 +62,7 @@ def import_letters(
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Of export; else standard input.")] = None,
     *,
     broker: Broker,
+    receipts: Receipts = None,
 ) -> None:
     """Send what export has written to a queue: all of it, or nothing where the broker has transactions."""
     try:
@@ -67,19 +70,24 @@ def import_letters(
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(str(error)) from error
     lines = text.split("\n")  # not splitlines(): a body may have other characters that end a line
-    records = [read(line, number) for number, line in enumerate(lines, 1) if line.strip()]
-    if not records:
+    letters = [read(line, number) for number, line in enumerate(lines, 1) if line.strip()]
+    if not letters:
         raise NothingError(f"{'the standard input' if file is None else file} has no letters")
-    target, now = parse_destination(queue), datetime.now(UTC)
-    with broker.connect() as connection, Counting("importing", len(records)) as counting:
-        transacted = connection.metadata.capabilities.transactions
-        with connection.session("transacted" if transacted else "auto") as session:
-            producer = session.producer(target)
-            for record, message in counting.of(records):
-                ends = expiration(record)
-                ttl = None if ends is None else max(timedelta(milliseconds=1), ends - now)
-                priority, persistent = record.get("priority", 4), record.get("persistent", True)
-                producer.send(message, priority=priority, persistent=persistent, ttl=ttl)
-            if transacted:
-                session.commit()
-    print(f"{len(records)} sent to {visible(target)}")
+    target = parse_destination(queue)
+    with broker.connect() as connection, Counting("importing", len(letters)) as counting:
+        writer = ReceiptWriter.begun(
+            receipts_folder(receipts),
+            connection,
+            run=new_run(),
+            command="import",
+            queue=target,
+            to=target,
+            planned=importing.planned(letters),
+            file=None if file is None else str(file.absolute()),
+            there=importing.there(connection, target, letters),
+        )
+        with closing(writer):
+            print(f"receipt: {visible(writer.path)}", file=sys.stderr)
+            importing.send(connection, target, letters, writer, counting.show)
+            writer.end(len(letters))
+    print(f"{len(letters)} sent to {visible(target)}")

@@ -17,9 +17,10 @@ from redelivery.cli.parts.progress import Counting
 from redelivery.cli.parts.shown import as_json, visible
 from redelivery.cli.parts.target import AsJson, NothingError
 from redelivery.model.errors import JMSError
-from redelivery.operate.letters import proving
-from redelivery.operate.letters.proving import Proof
-from redelivery.operate.letters.receipts import ReceiptWriter, RunReceipt, read_receipt
+from redelivery.operate.letters.receipts import proving, resuming, undoing
+from redelivery.operate.letters.receipts.proving import Proof
+from redelivery.operate.letters.receipts.receipt import RunReceipt, read_receipt
+from redelivery.operate.letters.receipts.writer import ReceiptWriter
 
 ReceiptFile = Annotated[Path, typer.Argument(metavar="RECEIPT", help="The file that a run has written.")]
 Work: TypeAlias = Callable[[Connection, RunReceipt, ReceiptWriter, Callable[[int], None]], int]
@@ -53,20 +54,26 @@ def verify(receipt: ReceiptFile, *, broker: Broker, yes: Yes = False, json_: AsJ
 @with_broker("dlq undo")
 def undo(receipt: ReceiptFile, *, broker: Broker, yes: Yes = False, json_: AsJson = False) -> None:
     """Put back what a run has sent and nobody has received yet, or what a purge has kept."""
-    _work(receipt, "undo", proving.undo, broker, yes, json_)
+    _work(receipt, "undo", undoing.undo, broker, yes, json_)
 
 
 @with_broker("dlq resume")
 def resume(receipt: ReceiptFile, *, broker: Broker, yes: Yes = False, json_: AsJson = False) -> None:
     """Go on with a run that was killed, with those of its letters that are still where they were."""
-    _work(receipt, "resume", proving.resume, broker, yes, json_)
+    _work(receipt, "resume", resuming.resume, broker, yes, json_)
 
 
 @contextmanager
 def _looking(name: str, broker: Broker, receipt: RunReceipt, *, yes: bool) -> Iterator[Connection]:
     """A connection on which the queues may be looked into that the letters were taken from and sent to."""
-    with looking(f"dlq {name}", broker, str(receipt.queue), yes=yes) as connection:
-        for each in dict.fromkeys(entry.to for entry in receipt.entries if entry.to is not None):
+    if name == "resume" and receipt.unseen:  # as nobody had looked, nobody needs to
+        with looking(f"dlq {name}", broker, str(receipt.queue), yes=yes, needed=False) as connection:
+            yield connection
+        return
+    imported = receipt.command == "import"  # its queue may not be there yet
+    with broker.connect() if imported else looking(f"dlq {name}", broker, str(receipt.queue), yes=yes) as connection:
+        targets = [entry.to for entry in receipt.entries] or [receipt.to if imported else None]
+        for each in dict.fromkeys(each for each in targets if each is not None):
             with suppress(NothingError):  # nothing is in a queue that is gone
                 may_look(f"dlq {name}", connection, each, yes=yes)
         yield connection
@@ -89,7 +96,7 @@ def _work(path: Path, name: str, work: Work, broker: Broker, yes: bool, json_: b
 def _say(receipt: RunReceipt, proof: Proof, json_: bool) -> None:
     counts = {name: getattr(proof, name) for name, _ in _SAID}
     if json_:
-        print(as_json({"receipt": receipt.head, "letters": len(receipt.entries), "holds": proof.holds, **counts}))
+        print(as_json({"receipt": receipt.head, "letters": receipt.letters, "holds": proof.holds, **counts}))
         return
     said = receipt.head
     to = "" if receipt.to is None else f" to {receipt.to}"

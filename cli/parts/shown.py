@@ -20,14 +20,11 @@ def complain(command: str, text: object) -> None:
 
 
 class VisibleFormatter(logging.Formatter):
-    """Log lines and tracebacks in which what others have written is shown, not obeyed.
-
-    Further lines of a record begin with spaces, so that no text of a message looks like another record.
-    """
+    """Log lines and tracebacks in which what others have written is shown, not obeyed."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, and those that belong to it."""
-        return visible(super().format(record), lines=True).replace("\n", "\n  ")
+        """The line."""
+        return visible(super().format(record), lines=True)
 
 
 def log_visibly(format: str = "%(asctime)s %(levelname)s %(name)s: %(message)s") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +18,8 @@ from redelivery.cli.parts.target import NothingError, nothing_in
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.operate.letters.moving import MovePlan, Mover, plan
-from redelivery.operate.letters.receipts import ReceiptWriter, state_folder
+from redelivery.operate.letters.receipts.receipt import PlannedLetter
+from redelivery.operate.letters.receipts.writer import ReceiptWriter, state_folder
 from redelivery.operate.letters.routes import Route, new_run
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.management.browsing import looked_into_by
@@ -56,7 +57,7 @@ class LetterWork:
         self._asked = selection
         self.selection = selection.on(connection)
         self._route = route
-        self._receipts = state_folder() / "receipts" if receipts is None else receipts
+        self._receipts = receipts_folder(receipts)
         self._to, self._run, self._keep = to, run or new_run(), keep
         self._receipt: ReceiptWriter | None = None
         self.as_json = as_json
@@ -70,9 +71,7 @@ class LetterWork:
         if self._receipt is not None:
             self._receipt.close()
 
-    def begin(
-        self, *, dry_run: bool, yes: bool, what: str, edits: Mapping[str | None, Mapping[str, Any]] | None = None
-    ) -> None:
+    def begin(self, *, dry_run: bool, yes: bool, what: str, edits: Sequence[PlannedLetter] | None = None) -> None:
         """Look what is to be done, and ask whether it is.
 
         ``what``: the question, with {} for the letters. ``edits``: see `Edited.changed`.
@@ -102,7 +101,7 @@ class LetterWork:
                 raise typer.Exit(1)
         self._begin_receipt(edits)
 
-    def _begin_receipt(self, edits: Mapping[str | None, Mapping[str, Any]] | None) -> None:
+    def _begin_receipt(self, edits: Sequence[PlannedLetter] | None) -> None:
         asked: dict[str, Any] = {"where": self._asked.where, "group": self._asked.group, "limit": self._asked.limit}
         asked["kept"] = True if self._command == "purge" and self._keep else None
         self._receipt = ReceiptWriter.begun(
@@ -112,10 +111,10 @@ class LetterWork:
             command=self._command,
             queue=self.selection.queue,
             to=self._to,
+            planned=None if self.planned.unseen else self.planned.letters(edits),
             keep=self._keep,
             **asked,
         )
-        self._receipt.plan(self.planned.ids, edits)
 
     def plan_again(self) -> None:
         """Plan what is left after a part of it."""
@@ -177,6 +176,11 @@ class LetterWork:
             return
         count = len(self.planned.ids) if dry_run else self.moved
         print(as_json({"letters": count, "stay": self.planned.stay, "dry_run": dry_run}))
+
+
+def receipts_folder(given: Path | None) -> Path:
+    """The folder of the receipts: the given one, or that in the state folder."""
+    return state_folder() / "receipts" if given is None else given
 
 
 def meant(selection: Selection) -> str | None:

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.model.messages import Message
+from redelivery.operate.letters.receipts.receipt import PlannedLetter, content_of
 from redelivery.operate.letters.records import from_record, to_record
 from redelivery.operate.letters.routes import MARKS, Leaving, NoWayError, back
 from redelivery.policies.dead_letter_headers import is_broker_owned
@@ -62,13 +63,13 @@ class Edited:
     A letter that is not changed stays. Calling it raises ConfigError where the result is no message.
 
     Attributes:
-        changed: what the letters have become, by their ids.
+        changed: what the letters become, in the order in which it was asked for.
     """
 
     def __init__(self, change: Change, to: Destination | None, run: str) -> None:
         self._change = change
         self._returning = back(to, run)
-        self.changed: dict[str | None, dict[str, Any]] = {}
+        self.changed: list[PlannedLetter] = []
 
     def __call__(self, letter: Message) -> Leaving | None:
         """See `routes.Route`."""
@@ -81,7 +82,7 @@ class Edited:
         message = from_record(record)
         marks = {name: leaving.message.properties[name] for name in MARKS}
         message.properties = {**message.properties, **marks}
-        self.changed[letter.message_id] = after
+        self.changed.append(PlannedLetter(letter.message_id, content_of(letter), after))
         return Leaving(message, leaving.destination, _priority(record), _persistent(record))
 
 

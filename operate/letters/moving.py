@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from redelivery.client.entry.sync import Connection
@@ -26,13 +27,15 @@ from redelivery.client.sync.session import Session
 from redelivery.model.errors import JMSError, MessageFormatError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
+from redelivery.operate.letters.receipts.receipt import PlannedLetter, content_of
 from redelivery.operate.letters.routes import Leaving, NoWayError, Route
 from redelivery.operate.letters.selection import Selection
-from redelivery.operate.management.browsing import is_seen
+from redelivery.operate.management.browsing import browsed, is_seen
 
 BATCH: Final = 50  # letters of a transaction: their ids fit a header of every broker
 _STAYS: Final = (NoWayError, MessageFormatError)  # of a letter that names no origin, or that cannot be read
-_COMES: Final = 2.0  # seconds within which a letter that was browsed is received
+_COMES: Final = 5.0  # seconds within which a letter that was browsed is received
+_IS_THERE: Final = 2.0  # the same, where nobody could look
 _ALL: Final = sys.maxsize
 _HELD: Final = 1000  # letters that stay, and are held meanwhile
 
@@ -41,8 +44,10 @@ _HELD: Final = 1000  # letters that stay, and are held meanwhile
 class MovePlan:
     """The moves that would be made.
 
-    ``ids``: of the letters that would leave. ``stay``: how many do not: see `_STAYS`; ``why``: of the first of them.
-    ``others``: the selector finds letters that are not meant. ``unseen``: nobody has looked, so all of them are meant.
+    ``ids``: of the letters that would leave, in order; ``contents``: of those that have none, and
+    ``there`` how many letters without an id have each of these. ``stay``: how many do
+    not: see `_STAYS`; ``why``: of the first of them. ``others``: the selector finds letters that are not meant.
+    ``unseen``: nobody has looked, so all of them are meant.
     """
 
     ids: list[str | None]
@@ -50,6 +55,16 @@ class MovePlan:
     why: str = ""
     others: bool = False
     unseen: bool = False
+    contents: list[str] = field(default_factory=list)
+    there: Mapping[str, int] = field(default_factory=dict)
+
+    def letters(self, edits: Sequence[PlannedLetter] | None = None) -> list[PlannedLetter]:
+        """The letters that would leave; ``edits``: the same, as they are edited."""
+        contents = iter(self.contents)
+        found = edits or [PlannedLetter(each, next(contents) if each is None else None) for each in self.ids]
+        return [
+            replace(each, there=self.there.get(each.content or "", 0)) if each.id is None else each for each in found
+        ]
 
 
 def plan(connection: Connection, selection: Selection, route: Route) -> MovePlan:
@@ -70,7 +85,16 @@ def plan(connection: Connection, selection: Selection, route: Route) -> MovePlan
             found.why = found.why or str(error)
         else:
             found.ids.append(message.message_id)
+            if message.message_id is None:
+                found.contents.append(content_of(message))
+    if found.contents:
+        nameless = (each for each in browsed(connection, selection.queue) if each.message_id is None)
+        found.there = Counter(map(content_of, nameless))
     return found
+
+
+class _ChangedError(JMSError):
+    """A letter has come that must stay, or is not meant: its batch is not committed."""
 
 
 class BatchRecord(Protocol):
@@ -109,6 +133,7 @@ class Mover:
         self._due = 0.0
         self._notify = moved
         self._receipt = receipt
+        self._patience = _COMES
         self.moved = 0
 
     def move(self, planned: MovePlan) -> int:
@@ -119,6 +144,7 @@ class Mover:
             JMSError: the broker refused; the batch is where it was.
         """
         capabilities = self._connection.metadata.capabilities
+        self._patience = _IS_THERE if planned.unseen else _COMES
         if planned.unseen:
             count = _ALL if self._selection.limit is None else self._selection.limit
             if capabilities.transactions and self._selection.here is None:
@@ -131,7 +157,14 @@ class Mover:
         if not capabilities.transactions:
             self._move_each(len(planned.ids))
         elif not planned.others and not planned.stay:
-            self._move_batches([len(planned.ids)], [self._selection.where])
+            try:
+                self._move_batches([len(planned.ids)], [self._selection.where])
+            except _ChangedError:  # somebody has sent others meanwhile
+                limit = len(planned.ids) - self.moved
+                planned = plan(self._connection, replace(self._selection, limit=limit), self._route)
+                if not planned.ids:
+                    raise
+                self.move(replace(planned, others=True))
         elif capabilities.selectors and self._finds_ids(planned.ids):
             batches = [planned.ids[at : at + BATCH] for at in range(0, len(planned.ids), BATCH)]
             self._move_batches([len(each) for each in batches], [_named(each) for each in batches])
@@ -155,11 +188,14 @@ class Mover:
 
     def _move_batch(self, session: Session, consumer: Consumer, producer: Producer, size: int) -> int:
         taken: list[tuple[Message, Leaving | None]] = []
-        while len(taken) < size and (letter := consumer.receive(timeout=_COMES)) is not None:
+        while len(taken) < size and (letter := consumer.receive(timeout=self._patience)) is not None:
             if not self._selection.accepts(letter):
-                raise JMSError("the queue has changed meanwhile: nothing of this batch was moved; look again")
+                raise _ChangedError("the queue has changed meanwhile: nothing of this batch was moved; look again")
             self._wait_for_turn()
-            taken.append((letter, self._send(producer, letter)))
+            try:
+                taken.append((letter, self._send(producer, letter)))
+            except _STAYS as error:
+                raise _ChangedError(str(error)) from error
             if self._pause and len(taken) * self._pause >= 1.0:
                 break  # a slow run commits once a second
         with self._written(taken):
@@ -172,8 +208,11 @@ class Mover:
             self._connection.session(AckMode.INDIVIDUAL) as session,
             session.consumer(self._selection.queue, selector=self._selection.where, prefetch=_HELD) as consumer,
         ):
-            producer, held = session.producer(), 0
-            while self.moved < count and held < _HELD and (letter := consumer.receive(timeout=_COMES)) is not None:
+            producer, held, until = session.producer(), 0, self.moved + count
+            while self.moved < until and held < _HELD:
+                letter = consumer.receive(timeout=self._patience)
+                if letter is None:
+                    return
                 held += 1
                 if not self._selection.accepts(letter):
                     continue
@@ -218,6 +257,11 @@ class Mover:
     def _count(self, more: int) -> None:
         self.moved += more
         self._notify(self.moved)
+
+
+def add_to(moved: Callable[[int], None], before: int, more: int) -> None:
+    """Say how many have left, of which so many before."""
+    moved(before + more)
 
 
 def _named(ids: Sequence[str | None]) -> str:

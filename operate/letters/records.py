@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from redelivery.client.entry.sync import Connection
 from redelivery.model.content.bodies import is_nested, readable_of
 from redelivery.model.destinations import read_destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError, MessageFormatError
@@ -97,6 +98,13 @@ def from_record(record: object) -> Message:
         return message
     except (MessageFormatError, InvalidDestinationError, ValueError, TypeError) as error:
         raise ConfigError(f"not a message: {error}") from error
+
+
+def fit(message: Message, connection: Connection) -> Message:
+    """Make bytes of a str that the connection cannot carry: over STOMP one with a NUL, which can come over it."""
+    if isinstance(message.body, str) and "\0" in message.body and connection.metadata.protocol.startswith("STOMP"):
+        message.body = message.body.encode()
+    return message
 
 
 def expiration(record: Mapping[str, Any]) -> datetime | None:

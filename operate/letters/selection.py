@@ -14,6 +14,7 @@ from redelivery.model.selectors.selector import Selector
 from redelivery.model.values import Value, to_epoch_ms
 from redelivery.operate.letters.fingerprints import Fingerprints, LetterTraits, traits
 from redelivery.operate.letters.folding import failure, literal
+from redelivery.operate.letters.receipts.receipt import content_of
 from redelivery.operate.management.browsing import browsed
 
 
@@ -23,7 +24,8 @@ class Selection:
 
     ``where``: a JMS selector, judged by the broker. ``group``: a fingerprint, or its first digits.
     ``limit``: so many at most, from the head. ``here``: a selector that is judged here, as the broker has none.
-    ``members``: the traits of the group's letters, once the queue has been looked at. ``ids``: of messages; None: any.
+    ``members``: the traits of the group's letters, once the queue has been looked at. ``ids``: of messages; None: any;
+    ``contents``: beside those of these ids, letters without one, by what their senders wrote (`content_of`).
 
     Raises:
         ConfigError: ``group`` is empty, and would be all of them.
@@ -36,6 +38,7 @@ class Selection:
     here: Selector | None = None
     members: frozenset[LetterTraits] | None = None
     ids: frozenset[str] | None = None
+    contents: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if self.group == "":
@@ -60,11 +63,16 @@ class Selection:
         """Check whether it is meant, as far as the broker has not judged that."""
         if self.here is not None and not self.here.matches(lambda name: _value(message, name)):
             return False
-        if self.ids is not None and message.message_id not in self.ids:
+        if self.ids is not None and not self._is_named(message, self.ids):
             return False
         if self.members is None:
             return self.group is None or literal(failure(message)).startswith(self.group)
         return traits(message) in self.members
+
+    def _is_named(self, message: Message, ids: frozenset[str]) -> bool:
+        if message.message_id is None and self.contents:
+            return content_of(message) in self.contents
+        return message.message_id in ids
 
     def browse(self, connection: Connection) -> Iterator[Message]:
         """The letters that are meant.

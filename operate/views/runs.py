@@ -15,11 +15,12 @@ from typing import Any, Final
 from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, JMSError, MessageFormatError
-from redelivery.operate.letters import proving
 from redelivery.operate.letters.canary import Progress, Watch, check_watchable, needed
 from redelivery.operate.letters.editing import Change, Edited
 from redelivery.operate.letters.moving import MovePlan, Mover, plan
-from redelivery.operate.letters.receipts import ReceiptWriter, RunReceipt
+from redelivery.operate.letters.receipts import resuming, undoing
+from redelivery.operate.letters.receipts.receipt import RunReceipt
+from redelivery.operate.letters.receipts.writer import ReceiptWriter
 from redelivery.operate.letters.routes import NoWayError, Route, back, elsewhere, new_run, nowhere
 from redelivery.operate.letters.selection import Selection
 
@@ -130,13 +131,13 @@ def perform(order: RunOrder, folder: Path, asked: Mapping[str, Any]) -> Callable
             command=order.command,
             queue=order.queue,
             to=order.to,
+            planned=planned.letters(route.changed if isinstance(route, Edited) else None),
             keep=order.keep,
             kept=True if order.command == "purge" and order.keep else None,
             **asked,
         )
         run.receipt = writer.path
         try:
-            writer.plan(planned.ids, route.changed if isinstance(route, Edited) else None)
             run.begun.set()
             _move(connection, selection, route, planned, run, writer, watch)
             writer.end(run.moved)
@@ -147,13 +148,13 @@ def perform(order: RunOrder, folder: Path, asked: Mapping[str, Any]) -> Callable
 
 
 def undo(receipt: RunReceipt) -> Callable[[Connection, LetterRun], None]:
-    """The run that puts back what a receipt says; see `proving.undo`."""
-    return _again(receipt, proving.undo)
+    """The run that puts back what a receipt says; see `undoing.undo`."""
+    return _again(receipt, undoing.undo)
 
 
 def resume(receipt: RunReceipt) -> Callable[[Connection, LetterRun], None]:
-    """The run that goes on with one that was cut short; see `proving.resume`."""
-    return _again(receipt, proving.resume)
+    """The run that goes on with one that was cut short; see `resuming.resume`."""
+    return _again(receipt, resuming.resume)
 
 
 def _again(receipt: RunReceipt, work: Callable[..., int]) -> Callable[[Connection, LetterRun], None]:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
+from tests.conformance.foreign import Foreign
 from tests.run.rabbitmq import SITES, ManagedSite, broker_of
 from typer.testing import CliRunner, Result
 
@@ -283,3 +284,44 @@ def test_a_proof_asks_before_it_looks_into_a_target_where_that_counts(site: Site
     site.api.delete_queue(site.origin)
     proof = json.loads(site.run("dlq", "verify", str(file), "--json", "--yes").stdout)
     assert (proof["gone"], proof["holds"]) == (2, True)
+
+
+@pytest.mark.parametrize("site", [each for each in SITES if each.startswith("stomp")], indirect=True)
+def test_letters_without_an_id_and_bodies_that_cannot_be_read_are_put_back(site: Site, receipts: Path) -> None:
+    site.letters = f"odd.{uuid4().hex}"
+    site.fail("chair")
+    Foreign("stomp", site.broker.name, site.url).send(site.letters, b"\nno \xff text", b"\nthe same", b"\nthe same")
+    site.run("dlq", "purge", site.letters, "--keep", "--yes")
+    (file,) = receipts.iterdir()
+    verify = ("dlq", "verify", str(file), "--json")
+    said = json.loads(site.run(*verify).stdout)
+    assert (said["letters"], said["gone"], said["left"]) == (4, 4, 0)
+    assert site.run("dlq", "undo", str(file)).stdout == "4 put back\n"
+    said = json.loads(site.run(*verify).stdout)
+    assert (said["letters"], said["undone"], said["left"]) == (4, 4, 0)
+    assert [each.raw_body for each in site.messages(site.letters)] == [
+        b"order of chair",
+        b"no \xff text",
+        b"the same",
+        b"the same",
+    ]
+
+
+@pytest.mark.parametrize("site", [each for each in SITES if each.startswith("amqp")], indirect=True)
+def test_without_its_management_a_run_is_gone_on_with(site: Site, receipts: Path) -> None:
+    site.fail(*"abcdef")
+    with pytest.MonkeyPatch.context() as patched:
+        acknowledge, left = redelivery.Message.acknowledge, iter((False, False, True))
+
+        def acknowledged(message: redelivery.Message) -> None:
+            acknowledge(message)
+            if next(left):
+                raise redelivery.ResourceAllocationError("broken")
+
+        patched.setattr(redelivery.Message, "acknowledge", acknowledged)
+        site.run("dlq", "replay", site.letters, "--yes", code=1, management=None)
+    (file,) = receipts.iterdir()
+    site.run("dlq", "resume", str(file), management=None)
+    assert sorted(body for body, _ in site.received(site.origin)) == [f"order of {each}" for each in "abcdef"]
+    assert site.received(site.letters) == []
+    assert "nothing is left to resume" in site.run("dlq", "resume", str(file), code=1, management=None).stderr

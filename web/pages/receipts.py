@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from redelivery.client.entry.sync import Connection
 from redelivery.model.errors import ConfigError
-from redelivery.operate.letters import proving
-from redelivery.operate.letters.receipts import RunReceipt, read_receipt
+from redelivery.operate.letters.receipts import proving
+from redelivery.operate.letters.receipts.receipt import RunReceipt, read_receipt
 from redelivery.web.asked import Asked, Templated
 
 _LISTED: Final = 200
@@ -71,7 +71,7 @@ def _values(found: RunReceipt) -> dict[str, Any]:
         "sure": sure,
         "undone": undone,
         "may_undo": kept and sure > undone,
-        "unfinished": sure < found.meant.total(),
+        "unfinished": sure < len(found.planned),
     }
 
 

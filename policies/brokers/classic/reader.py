@@ -29,7 +29,6 @@ from redelivery.policies.brokers.classic.rules import (
     RedeliveryEntry,
     RedeliveryPlugin,
 )
-from redelivery.policies.brokers.classic.slow import read_slow
 from redelivery.policies.checks import read_flag
 from redelivery.policies.dead_letters import (
     DeadLetterStrategy,
@@ -149,8 +148,7 @@ def _entry(element: Element, report: ReadingReport, pattern: str) -> PolicyEntry
     if element.attributes.get("prioritizedMessages", "false") != "false":
         report.skip(f"prioritizedMessages of policyEntry {pattern}", element.place)
     limit, eviction = read_limit(element, report), read_eviction(element, report)
-    slow = read_slow(element, report)
-    fields = {**given.fields, "pending_limit": limit, "eviction": eviction, "slow_consumers": slow}
+    fields = {**given.fields, "pending_limit": limit, "eviction": eviction}
     return PolicyEntry(pattern, rules, place=element.place, settings=given.settings, **fields)
 
 

@@ -1,0 +1,141 @@
+"""Undoes a run: what is still unread at its target is put back, or what a purge has kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from redelivery.client.entry.sync import Connection
+from redelivery.model.destinations import Queue, read_destination
+from redelivery.model.errors import ConfigError
+from redelivery.model.messages import Message
+from redelivery.model.values import to_epoch_ms
+from redelivery.operate.letters.moving import BATCH, Mover, add_to, plan
+from redelivery.operate.letters.receipts.proving import IMPORT, MARKED, Proof, verify
+from redelivery.operate.letters.receipts.receipt import ReceiptEntry, RunReceipt, as_bytes, content_of
+from redelivery.operate.letters.receipts.writer import ReceiptWriter
+from redelivery.operate.letters.records import fit, from_record
+from redelivery.operate.letters.routes import MARKS, REPLAYED, Leaving, NoWayError
+from redelivery.operate.letters.selection import Selection
+from redelivery.policies.dead_letter_headers import application_properties, copy_properties, dead_letter_properties
+
+
+def undo(
+    connection: Connection, receipt: RunReceipt, writer: ReceiptWriter, moved: Callable[[int], None] = lambda _: None
+) -> int:
+    """Put back what is still unread at its target, or what a purge has kept; how many letters that were.
+
+    Each comes back as the dead letter that it was: its origin, cause, count and time are on it again.
+
+    Raises:
+        ConfigError: the connection is to another broker; or a purge kept nothing.
+        JMSError: the broker refused; what was not put back is where it was.
+    """
+    proof = verify(connection, receipt)
+    if receipt.command == "purge":
+        return _unpurge(connection, receipt, proof, writer, moved)
+    count = 0
+    for to in dict.fromkeys(entry.to for _, entry in proof.taken if isinstance(entry.to, Queue)):
+        entries = [each for each in proof.taken if each[1].to == to]
+        selection = Selection(to)
+        planned = plan(connection, selection, _Restoring(receipt, entries))
+        if planned.ids:
+            restoring, before = _Restoring(receipt, entries), count
+            undoing = _Undoing(writer, receipt, restoring, proof.contents)
+            mover = Mover(connection, selection, restoring, moved=partial(add_to, moved, before), receipt=undoing)
+            count += mover.move(planned)
+    return count
+
+
+class _Restoring:
+    """The route back to the dead-letter queue, of letters of a receipt; the others stay."""
+
+    def __init__(self, receipt: RunReceipt, entries: Sequence[tuple[int, ReceiptEntry]]) -> None:
+        self._receipt = receipt
+        self._entries: dict[str, list[tuple[int, ReceiptEntry]]] = {}
+        for each in reversed(entries):
+            self._entries.setdefault(each[1].sent, []).append(each)
+        self.taken: list[tuple[int, ReceiptEntry]] = []
+
+    def __call__(self, letter: Message) -> Leaving | None:
+        marked = self._receipt.command not in MARKED or letter.properties.get(REPLAYED) == self._receipt.run
+        entries = self._entries.get(content_of(letter)) if marked else None
+        if not entries:
+            raise NoWayError(f"letter {letter.message_id} is not of this receipt")
+        self.taken.append(entries.pop())
+        if self._receipt.command == IMPORT:
+            return None
+        kept = self.taken[-1][1].letter or {}
+        message = from_record(as_bytes(kept)) if "body" in kept else letter.copy()
+        if self._receipt.command in MARKED:
+            message.adopt(_as_failed(message, kept.get("dead_letter")))
+        return Leaving(message, self._receipt.queue, letter.priority, letter.persistent)
+
+
+class _Undoing:
+    """Writes what `undo` does into the receipt whose letters it puts back."""
+
+    def __init__(
+        self, writer: ReceiptWriter, receipt: RunReceipt, restoring: _Restoring, there: Mapping[str, int]
+    ) -> None:
+        self._writer = writer
+        self._restoring = restoring
+        self._there = Counter(there)
+        self._more = -1 if receipt.command == IMPORT else 1
+
+    def before(self, letters: Sequence[tuple[Message, Leaving | None]]) -> None:
+        """Write which letters the next commit puts back."""
+        del letters
+        self._writer.write(_undoing(self._restoring.taken, self._there))
+
+    def after(self) -> None:
+        """Write that it was confirmed."""
+        self._writer.write({"undone": [number for number, _ in self._restoring.taken]})
+        for _, entry in self._restoring.taken:
+            self._there[entry.content] += self._more
+        self._restoring.taken = []
+
+
+def _undoing(batch: Sequence[tuple[int, ReceiptEntry]], there: Mapping[str, int]) -> dict[str, Any]:
+    """The line before a batch is put back: which letters, and how many of their contents are there."""
+    return {"undoing": [number for number, _ in batch], "before": [there.get(each.content, 0) for _, each in batch]}
+
+
+def _unpurge(
+    connection: Connection, receipt: RunReceipt, proof: Proof, writer: ReceiptWriter, moved: Callable[[int], None]
+) -> int:
+    entries = [each for each in proof.taken if each[1].letter is not None]
+    if proof.taken and not entries:
+        raise ConfigError(f"{receipt.path}: the letters were not kept; purge --keep writes them into the receipt")
+    transacted = connection.metadata.capabilities.transactions
+    size, count, there = BATCH if transacted else 1, 0, Counter(proof.contents)
+    with connection.session("transacted" if transacted else "auto") as session:
+        producer = session.producer(receipt.queue)
+        for at in range(0, len(entries), size):
+            batch = entries[at : at + size]
+            writer.write(_undoing(batch, there))
+            for _, entry in batch:
+                kept = entry.letter or {}
+                message = from_record(as_bytes(kept))
+                message.adopt(_as_failed(message, kept.get("dead_letter")))
+                producer.send(fit(message, connection), priority=kept["priority"], persistent=kept["persistent"])
+            if transacted:
+                session.commit()
+            writer.write({"undone": [number for number, _ in batch]})
+            there.update(entry.content for _, entry in batch)
+            count += len(batch)
+            moved(count)
+    return count
+
+
+def _as_failed(message: Message, said: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The properties of a letter that is put back: it says what it said before, whichever broker's way that was."""
+    own = {name: value for name, value in application_properties(message.properties).items() if name not in MARKS}
+    if said is None or said["origin"] is None:
+        return own
+    at = None if said["at"] is None else to_epoch_ms(datetime.fromisoformat(said["at"]))
+    origin, cause = read_destination(said["origin"]), said["cause"] or said["exception"] or ""
+    return copy_properties(own, dead_letter_properties(cause, origin, 0, said["count"] or 0, failed_at_ms=at))

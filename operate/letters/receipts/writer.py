@@ -1,0 +1,159 @@
+"""Writes receipts."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from redelivery.client.entry.sync import Connection
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import ConfigError, JMSError
+from redelivery.model.messages import Message
+from redelivery.model.version import version
+from redelivery.operate.letters.receipts.receipt import FORMAT, PlannedLetter, content_of, content_of_record
+from redelivery.operate.letters.records import to_record
+from redelivery.operate.letters.routes import Leaving
+
+
+class ReceiptWriter:
+    """Writes a receipt, or goes on with one; each line is with the system before the step that it announces.
+
+    Raises:
+        ConfigError: the file cannot be written; nothing has been moved then.
+    """
+
+    def __init__(self, path: Path, *, batches: int = 0, keep: bool = True) -> None:
+        self.path = path
+        self._keep = keep
+        self._batch = batches
+        try:
+            _drop_cut_line(path)
+            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)  # it may hold what letters say
+        except OSError as error:
+            raise ConfigError(f"the receipt cannot be written: {error}; nothing was moved") from error
+
+    @classmethod
+    def begun(
+        cls,
+        folder: Path,
+        connection: Connection,
+        *,
+        run: str,
+        command: str,
+        queue: Destination,
+        to: Destination | None,
+        planned: Sequence[PlannedLetter] | None,
+        keep: bool = True,
+        **asked: Any,
+    ) -> ReceiptWriter:
+        """Begin one in a folder, which is made.
+
+        ``planned``: the letters that are meant; None: nobody knows. ``keep``: the originals, where nothing else has
+        them.
+
+        Raises:
+            ConfigError: the file cannot be written; nothing has been moved then.
+        """
+        now = datetime.now(UTC)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise ConfigError(f"--receipts: {error}; nothing was moved") from error
+        written = cls(folder / f"{now:%Y%m%dT%H%M%SZ}-{command}-{run}.jsonl", keep=keep)
+        head = {
+            "receipt": FORMAT,
+            "command": command,
+            "run": run,
+            "who": f"{_user()}@{socket.gethostname()}",
+            "when": now.isoformat(timespec="seconds"),
+            "broker": connection.metadata.provider_name,
+            "at": connection.url,
+            "queue": str(queue),
+            "to": None if to is None else str(to),
+            "letters": None if planned is None else len(planned),
+            "asked": {name: value for name, value in asked.items() if value is not None},
+            "redelivery": version(),
+        }
+        try:
+            written.write(head, *map(_planned, planned or ()))
+        except JMSError as error:
+            written.close()
+            raise ConfigError(f"the receipt cannot be written: {error.__cause__}; nothing was moved") from error
+        return written
+
+    def write(self, *lines: Mapping[str, Any]) -> None:
+        """Write lines.
+
+        Raises:
+            JMSError: they cannot be written: the disk is full, for example. Nothing of them is in the file.
+        """
+        left = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode(errors="backslashreplace")
+        length = os.fstat(self._file).st_size
+        try:
+            while left:
+                left = left[os.write(self._file, left) :]
+        except OSError as error:
+            os.ftruncate(self._file, length)
+            raise JMSError(
+                f"the receipt cannot be written: {error.strerror}; make room at {self.path}, then "
+                "'redelivery dlq resume' goes on with it"
+            ) from error
+
+    def before(self, letters: Sequence[tuple[Message, Leaving | None]]) -> None:
+        """Write which letters the next commit takes."""
+        self._batch += 1
+        self.write({"batch": self._batch, "letters": [self._entry(*each) for each in letters]})
+
+    def after(self) -> None:
+        """Write that it was confirmed."""
+        self.write({"done": self._batch})
+
+    def end(self, moved: int) -> None:
+        """Write that the run has come to its end."""
+        self.write({"end": datetime.now(UTC).isoformat(timespec="seconds"), "letters": moved})
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    def _entry(self, letter: Message, leaving: Leaving | None) -> dict[str, Any]:
+        record = to_record(letter)
+        content = content_of_record(record)
+        found = {"id": letter.message_id, "content": content}
+        if leaving is not None:
+            found |= {"to": str(leaving.destination)}
+            sent = content_of(leaving.message)
+            if sent != content:
+                return {**found, "sent": sent, "letter": record}
+            return {**found, "letter": {"dead_letter": record.get("dead_letter")}}
+        return {**found, "letter": record} if self._keep else found
+
+
+def state_folder() -> Path:
+    """The folder of what is remembered between commands, by the XDG Base Directory Specification."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "redelivery"
+
+
+def _planned(letter: PlannedLetter) -> dict[str, Any]:
+    said = {"planned": letter.id, "content": letter.content, "edited": letter.edited, "there": letter.there or None}
+    return {name: value for name, value in said.items() if name == "planned" or value is not None}
+
+
+def _drop_cut_line(path: Path) -> None:
+    """Take away what a kill has left of a line."""
+    if path.exists() and not (text := path.read_bytes()).endswith(b"\n"):
+        os.truncate(path, text.rfind(b"\n") + 1)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user may have no name
+        return "unknown"

@@ -1,0 +1,175 @@
+"""The command line, which kills itself at a planted point.
+
+At the ``number``-th time that it comes to the point, or so many seconds after it began. With the point `COUNT` it runs
+to its end, and prints on its last line of the standard error how often it came to each.
+
+`Victims` runs them: each is a process of its own, forked from one that has imported everything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from tempfile import TemporaryFile
+from types import TracebackType
+from typing import Any, Final, Self
+
+COUNT: Final = "count"
+MOMENT: Final = "a random moment"
+LINE, CUT = "after a line of the receipt", "within a line of the receipt"
+SENT: Final = "after a send"
+BEFORE_COMMIT, COMMITTED = "before a commit", "after a commit"
+BEFORE_ACK, ACKED = "before an acknowledgement", "after an acknowledgement"
+POINTS: Final = (MOMENT, LINE, CUT, SENT, BEFORE_COMMIT, COMMITTED, BEFORE_ACK, ACKED)
+
+
+class Planted:
+    """Counts how often each point is reached, and kills its process at one of them."""
+
+    def __init__(self, point: str, number: float) -> None:
+        self._point, self._number = point, number
+        self.seen: Counter[str] = Counter()
+
+    def reach(self, point: str) -> bool:
+        """Count it; True: this is the moment."""
+        self.seen[point] += 1
+        return point == self._point and self.seen[point] == self._number
+
+    def pass_by(self, point: str) -> None:
+        """Count it, and die if this is the moment."""
+        if self.reach(point):
+            die()
+
+    def around(self, cls: type, name: str, before: str | None, after: str | None) -> None:
+        """Put the points before and after a method."""
+        method: Callable[..., Any] = getattr(cls, name)
+
+        def planted(*arguments: Any, **keywords: Any) -> Any:
+            if before is not None:
+                self.pass_by(before)
+            found = method(*arguments, **keywords)
+            if after is not None:
+                self.pass_by(after)
+            return found
+
+        setattr(cls, name, planted)
+
+
+def die() -> None:
+    """kill -9."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has ended; ``code``: below zero, the signal that killed it."""
+
+    code: int
+    output: str
+    errors: str
+
+
+class Victims:
+    """Commands, one after the other. Leaving it ends the process that they are forked from."""
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, __file__]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603  # ours
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._process:
+            self._process.kill()
+
+    def run(self, arguments: Sequence[str], environment: Mapping[str, str], point: str, number: float) -> Ended:
+        """Run one to its end."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps([arguments, dict(environment), point, number]), file=self._process.stdin, flush=True)
+        return Ended(*json.loads(self._process.stdout.readline()))
+
+
+def serve() -> None:
+    """Fork a command for each line, and answer with how it ended."""
+    import redelivery.cli.app
+    import redelivery.transports.stomp.adapter  # so that it is there in each
+
+    with suppress(ModuleNotFoundError):
+        import redelivery.transports.amqp.adapter  # noqa: F401
+    for line in sys.stdin:
+        with TemporaryFile() as output, TemporaryFile() as errors:
+            child = os.fork()
+            if not child:
+                os.dup2(output.fileno(), 1)
+                os.dup2(errors.fileno(), 2)
+                main(*json.loads(line))
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            said = [each.seek(0) or each.read().decode() for each in (output, errors)]
+        print(json.dumps([code, *said]), flush=True)
+
+
+def main(arguments: list[str], environment: dict[str, str], point: str, number: float) -> None:
+    """Run one, and end the process with its exit code."""
+    from redelivery.cli.app import app
+    from redelivery.client.sync.producer import Producer
+    from redelivery.client.sync.session import Session
+    from redelivery.model.messages import Message
+    from redelivery.operate.letters.receipts.writer import ReceiptWriter
+
+    os.environ.update(environment)
+    sys.argv = ["redelivery", "dlq", *arguments]
+    planted = Planted(point, number)
+    planted.around(Session, "commit", BEFORE_COMMIT, COMMITTED)
+    planted.around(Producer, "send", None, SENT)
+    planted.around(Message, "acknowledge", BEFORE_ACK, ACKED)
+    write = os.write
+
+    def written(file: int, data: bytes) -> int:
+        if planted.reach(CUT):
+            write(file, data[: len(data) * 2 // 3])
+            die()
+        done = write(file, data)
+        planted.pass_by(LINE)
+        return done
+
+    sys.modules[ReceiptWriter.__module__].os = _Os(written)  # type: ignore[attr-defined]  # it stands in for the module
+    if point == MOMENT:
+        timer = threading.Timer(number, die)
+        timer.daemon = True
+        timer.start()
+    began, code = time.monotonic(), 0
+    try:
+        app()
+    except SystemExit as end:
+        code = int(end.code or 0)
+    finally:
+        if point == COUNT:
+            print(json.dumps({**planted.seen, MOMENT: time.monotonic() - began}), file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+class _Os:
+    """The module os with another `write`."""
+
+    def __init__(self, write: Callable[[int, bytes], int]) -> None:
+        self.write = write
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(os, name)
+
+
+if __name__ == "__main__":
+    serve()
