@@ -36,7 +36,8 @@ _FORM_COOKIE: Final = "redelivery-form"
 _LOGIN_COOKIE: Final = "redelivery-login"
 _RANDOM: Final = re.compile(r"[\w-]{32}")
 _MISDIRECTED: Final = 421
-_OPEN: Final = ("/login", "/static/")
+_LOGIN: Final = "/login"
+_STATIC: Final = "/static/"
 _SECURITY: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -73,12 +74,13 @@ class Guard:
         new = not _RANDOM.fullmatch(form)
         scope["redelivery.form"] = form = token_urlsafe(24) if new else form
         secure = "; Secure" if scope.get("scheme") == "https" else ""
+        static = scope["path"].removeprefix(root).startswith(_STATIC)
 
         async def secured(message: Message) -> None:
             if message["type"] == "http.response.start":
                 found = MutableHeaders(scope=message)
                 found.update(_SECURITY)
-                found.setdefault("cache-control", "no-store")
+                found.setdefault("cache-control", "no-cache" if static else "no-store")
                 if new and message["status"] != _MISDIRECTED:
                     cookie = f"{_FORM_COOKIE}={form}; HttpOnly; SameSite=Strict; Path={root or '/'}{secure}"
                     found.append("set-cookie", cookie)
@@ -104,10 +106,10 @@ class Guard:
                 return PlainTextResponse("This form is not of this console.", 403)
         root = scope.get("root_path", "")
         path = scope["path"].removeprefix(root)
-        if self._token is None or path.startswith(_OPEN) or self._is_logged_in(headers, cookies):
+        if self._token is None or path == _LOGIN or path.startswith(_STATIC) or self._is_logged_in(headers, cookies):
             return None
         if scope["method"] in ("GET", "HEAD"):
-            return RedirectResponse(f"{root}/login", 303)
+            return RedirectResponse(f"{root}{_LOGIN}", 303)
         return PlainTextResponse("Log in first.", 401)
 
     def _is_known(self, name: str) -> bool:

@@ -19,6 +19,9 @@ BOUNDS: Final[ConnectionKeywords] = {"connect_timeout": 5, "request_timeout": 10
 """Seconds: somebody waits for the page."""
 
 
+_TAKEN: Final = ("login", "static")  # addresses of the console's own
+
+
 @dataclass(frozen=True, slots=True)
 class BrokerSite:
     """One broker.
@@ -47,7 +50,7 @@ def sites_of(brokers: Iterable[tuple[str, ConnectionKeywords]]) -> dict[str, Bro
         label = masked_url(url)
         plain = re.sub(r"^[\w+]+:(//)?|[^/@]*@|\?.*", "", label)
         name = re.sub(r"[^A-Za-z0-9.-]+", "-", plain).strip("-.") or "broker"
-        key = next(each for each in _numbered(name) if each not in found)
+        key = next(each for each in _numbered(name) if each not in (*found, *_TAKEN))
         found[key] = BrokerSite(key, label, _opening(url, options), url, options)
     return found
 

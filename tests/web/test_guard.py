@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
-from tests.web.conftest import Opened
+from tests.web.conftest import ADDRESS, Opened
 
 from redelivery.model.errors import ConfigError
+from redelivery.web.application import console
+from redelivery.web.asked import ConsoleSettings
 from redelivery.web.server import known_as
+from redelivery.web.sites import sites_of
 
 TOKEN = "0123456789abcdef-secret"  # noqa: S105  # of these tests
 
@@ -80,6 +84,18 @@ def test_without_the_token_there_is_nothing_to_see(opened: Opened) -> None:
     assert client.get("/console/", follow_redirects=False).status_code == 303
     assert log_in(client, TOKEN) == 303
     assert client.get("/console/").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["login", "login.example", "static", "static.example"])
+def test_no_name_of_a_broker_opens_a_page_without_the_token(tmp_path: Path, name: str) -> None:
+    sites = sites_of([(f"vm://{name}", {})])
+    client = TestClient(console(ConsoleSettings(sites, tmp_path, tmp_path), token=TOKEN), base_url=ADDRESS)
+    for each in sites:
+        assert each not in ("login", "static")
+        answer = client.get(f"/{each}/", follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+    for path in ("/login/", "/login/x", "/staticx/", "/static/../login.example/"):
+        assert "letters" not in client.get(path, follow_redirects=False).text
 
 
 def test_the_cookies_are_for_this_console_only(opened: Opened) -> None:

@@ -60,6 +60,7 @@ def test_a_broker_that_is_down_is_said(opened: Opened) -> None:
     assert answer.status_code == 502
     assert "cannot be reached" in answer.text
     assert "hunter2secret" not in answer.text
+    assert 'hx-trigger="every 20s"' in answer.text  # it looks again by itself
 
 
 def test_a_slow_broker_is_said_and_does_not_take_the_threads_of_others(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_the_rules_of_a_file_say_what_will_become_of_them(
     )
     dead(broker, "ValueError: x")
     page = preview(opened(allow_writes=True, config=read(str(file))), "replay").text
-    assert "tried 7 times over 6 s, then DLQ" in page
+    assert "tried 7 times over 6 s, then go to DLQ" in page
 
 
 PATHS = ("preview?queue=a&command=replay", "edit?queue=a")

@@ -185,7 +185,8 @@ def _fates(found: _Counted, rules: BrokerPolicies | None) -> list[tuple[Destinat
             last = simulated.attempts[-1]
             lasting = f" over {time_text(last.at)}" if simulated.total == last.number and last.at else ""
             times = "once" if simulated.total == 1 else f"{simulated.total} times"
-            text = f"tried {times}{lasting}, then {simulated.ends}"
+            then = f"go to {simulated.ends}" if simulated.rules.dead_letter else f"be {simulated.ends}"
+            text = f"tried {times}{lasting}, then {then}"
         fates.append((each, text))
     return fates
 
