@@ -11,7 +11,7 @@ import pytest
 from tests.run.again import may_hide
 
 import redelivery
-from redelivery import BrokerDeadLetterStrategy, Message, Queue, RedeliveryPolicy
+from redelivery import BrokerDeadLetterStrategy, Message, Passport, Queue, RedeliveryPolicy, SharedDeadLetterStrategy
 from redelivery.model.content.dead_letters import DeadLetterInfo
 from redelivery.testing.brokers.real import RealBroker
 
@@ -99,3 +99,32 @@ def test_a_received_letter_can_be_read_after_its_connection_is_closed(activemq: 
         message = session.consumer(queue).receive(timeout=SOON)
     assert isinstance(message, Message)
     assert message.dead_letter is None
+
+
+@pytest.mark.parametrize(("sent", "read"), [("stomp", "amqp"), ("amqp", "stomp")])
+@pytest.mark.parametrize("name", ["activemq", "artemis"])
+def test_a_passport_is_read_over_the_other_protocol(
+    request: pytest.FixtureRequest, queue: str, name: str, sent: str, read: str
+) -> None:
+    pytest.importorskip("proton")
+    broker, dead_letters = request.getfixturevalue(name), f"{queue}.dead"
+    url, made = getattr(broker, f"{sent}_url"), list[Passport]()
+
+    def keep(passport: Passport) -> Passport:
+        made.append(passport)
+        return passport
+
+    options: Any = {"redelivery_policy": RedeliveryPolicy(maximum_redeliveries=0), "passport": keep}
+    strategy = SharedDeadLetterStrategy(dead_letters)
+    connection = redelivery.connect(url, dead_letter_strategy=strategy, **options)
+    with connection, connection.session("client") as session:
+        session.producer(queue).send("x", properties={"ref": queue})
+        assert session.consumer(queue).receive(timeout=SOON) is not None
+        session.recover(cause=ValueError("\U0001f600\\:\n" * 100))
+    with redelivery.connect(getattr(broker, f"{read}_url")) as connection, connection.session("client") as session:
+        message = session.consumer(dead_letters).receive(timeout=SOON)
+        assert message is not None
+        assert message.dead_letter is not None
+        assert message.dead_letter.passport == made[-1]
+    with redelivery.connect(url) as connection, connection.session() as session:  # who sent it can take it
+        assert session.consumer(dead_letters).receive(timeout=SOON) is not None

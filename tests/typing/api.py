@@ -65,6 +65,9 @@ def publishing(connection: redelivery.Connection, message: Message) -> None:
     if letter is not None:
         assert_type(letter.origin, redelivery.Destination | None)
         assert_type(letter.count, int | None)
+        assert_type(letter.passport, redelivery.Passport | None)
+    redelivery.connect("vm://x", application="shop 2.4", passport=lambda passport: passport)
+    redelivery.connect("vm://x", passport="no")  # type: ignore[arg-type]  # a bool, or a function that redacts one
     assert_type(redelivery.__version__, str)
 
 
