@@ -112,7 +112,7 @@ class DeadLetters:
             expired=order.expired,
             native_available=peer.capabilities.native_poison and taken,
             native_possible=peer.capabilities.poison_by_broker and taken,
-            address=delivery.sent_to().name,
+            address=delivery.sent_to().name if peer.capabilities.addresses else None,
             broker=peer.dialect,
         )
         if not isinstance(decision, CopyTo):

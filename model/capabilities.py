@@ -20,6 +20,7 @@ class Capabilities:
     ``most_wildcards``: of `%` in one LIKE of a selector: beyond, the broker evaluates it for hours; 0: no limit.
     ``queue_patterns``: a consumer of a pattern takes from every queue that matches.
     ``composite_destinations``: a message that is sent to ``a,topic://b`` goes to each of them.
+    ``addresses``: what is sent goes to an address, whose queues may have other names; ``address::queue`` names one.
     ``exclusive_consumers``: a queue's consumer may be the only one that gets messages while it is there.
     ``temporaries_of_session``: it may be that a temporary destination is consumed by the session alone that made it.
     ``message_ids``: the broker says the id of a sent message.
@@ -46,6 +47,7 @@ class Capabilities:
     no_local: bool = False
     queue_patterns: bool = False
     composite_destinations: bool = False
+    addresses: bool = False
     exclusive_consumers: bool = False
     temporaries_of_session: bool = False
     message_ids: bool = False

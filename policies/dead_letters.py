@@ -59,7 +59,18 @@ class Facts:
     native_available: bool
     native_possible: bool
     address: str
+    apart: bool
     broker: str | None
+
+    @property
+    def name(self) -> str:
+        """The name by which a destination has a dead-letter queue of its own: ``orders`` of ``orders::ordersQueue``."""
+        return self.original.name.partition("::")[0] if self.apart else self.original.name
+
+    def is_own(self, target: Destination) -> bool:
+        """Check whether it was consumed from there: by its name, or from a queue of another name at that address."""
+        at_its_address = self.apart and target.name == self.address and isinstance(self.original, Queue)
+        return target == self.original or (at_its_address and isinstance(target, Queue))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +121,8 @@ class DeadLetterStrategy(ABC):
         ``broker``: the connection's dialect.
         """
         sent_to = (address or original.name).partition("::")[0]
-        facts = Facts(original, persistent, expired, native_available, native_possible, sent_to, broker)
+        apart = address is not None
+        facts = Facts(original, persistent, expired, native_available, native_possible, sent_to, apart, broker)
         return self._decide(facts)
 
     def _decide(self, facts: Facts) -> Decision:
@@ -125,7 +137,7 @@ class DeadLetterStrategy(ABC):
     def _copy(self, facts: Facts, target: Destination) -> Decision:
         if not facts.persistent and not self.process_non_persistent:
             return Discard("it is not persistent, and process_non_persistent is False")
-        if target == facts.original:
+        if facts.is_own(target):
             return Discard(f"it was consumed from its own dead-letter destination {target}")
         expiration = None if self.expiration is None else check_seconds("expiration", self.expiration)
         # the safest guess of what the broker does with those that are not persistent: it drops them
@@ -185,10 +197,10 @@ class IndividualDeadLetterStrategy(DeadLetterStrategy):
             )
             return self._copy(facts, Queue(f"{self.on_address}::{prefix}{facts.address}{suffix}", declare=False))
         if isinstance(facts.original, Topic):
-            name = f"{self.topic_prefix}{facts.original.name}{self.topic_suffix}"
+            name = f"{self.topic_prefix}{facts.name}{self.topic_suffix}"
             as_queue = self.use_queue_for_topic_messages
         else:
-            name = f"{self.queue_prefix}{facts.original.name}{self.queue_suffix}"
+            name = f"{self.queue_prefix}{facts.name}{self.queue_suffix}"
             as_queue = self.use_queue_for_queue_messages
         return self._copy(facts, Queue(name) if as_queue else Topic(name))
 

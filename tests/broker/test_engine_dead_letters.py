@@ -12,7 +12,8 @@ from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
 from redelivery.model.destinations import Queue, destination
 from redelivery.model.errors import ConfigError
-from redelivery.policies.brokers.artemis.rules import ArtemisRules, BoundQueue
+from redelivery.policies.brokers.artemis.bound import BoundQueue
+from redelivery.policies.brokers.artemis.rules import ArtemisRules
 from redelivery.policies.dead_letters import (
     BrokerDeadLetterStrategy,
     DiscardingDeadLetterStrategy,

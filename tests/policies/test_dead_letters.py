@@ -239,3 +239,30 @@ def test_a_broker_without_a_word_for_poison_gets_a_copy_whatever_is_configured()
         Queue("orders"), persistent=True, expired=False, native_available=False, native_possible=False
     )
     assert decision == CopyTo(Queue("ActiveMQ.DLQ"))
+
+
+@pytest.mark.parametrize(
+    ("original", "address", "copy"),
+    [
+        ("orders::ordersQueue", "orders", "DLQ.orders"),
+        ("orders::ordersQueue", "orders::ordersQueue", "DLQ.orders"),
+        ("ordersQueue", "orders", "DLQ.ordersQueue"),
+        ("orders::ordersQueue", None, "DLQ.orders::ordersQueue"),  # where a name is a name
+    ],
+)
+def test_a_queue_that_is_named_with_its_address_has_the_dead_letter_queue_of_that(
+    original: str, address: str | None, copy: str
+) -> None:
+    """A queue of its own name cannot be another address' as well, so the copy would be refused or lost."""
+    strategy = IndividualDeadLetterStrategy(queue_prefix="DLQ.")
+    found = strategy.decide(Queue(original), persistent=True, expired=False, native_available=False, address=address)
+    assert found == CopyTo(Queue(copy))
+
+
+@pytest.mark.parametrize("original", ["dead", "dead::deadQueue", "deadQueue"])
+def test_a_queue_at_the_address_of_dead_letters_gets_no_copy_of_its_own(original: str) -> None:
+    shared = SharedDeadLetterStrategy("dead")
+    found = shared.decide(Queue(original), persistent=True, expired=False, native_available=False, address="dead")
+    assert isinstance(found, Discard)
+    topic = shared.decide(Topic("dead"), persistent=True, expired=False, native_available=False, address="dead")
+    assert topic == CopyTo(Queue("dead"))

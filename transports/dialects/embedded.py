@@ -116,4 +116,5 @@ def _as(own: Capabilities, other: Capabilities) -> Capabilities:
         poison_of_topics=other.poison_of_topics,
         poison_carries_cause=other.native_poison and own.poison_carries_cause,
         counts_prefetched=other.counts_prefetched,
+        addresses=other.addresses,
     )

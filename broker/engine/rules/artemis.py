@@ -47,8 +47,14 @@ class ArtemisBroker:
         self.lost = LostMessages()
         self.counts_first = rules.persist_delivery_count_before_delivery
 
-    def arriving(self, message: StoredMessage, now: int, *, is_letter: bool) -> StoredMessage:  # noqa: ARG002  # Classic's asks it
-        """Give it the time to live of ``expiry-delay``, ``min-`` and ``max-expiry-delay`` and ``no-expiry``."""
+    def arriving(self, message: StoredMessage, now: int, *, is_letter: bool) -> StoredMessage:
+        """Give it the time to live of ``expiry-delay``, ``min-`` and ``max-expiry-delay`` and ``no-expiry``.
+
+        What is sent to ``address::queue`` goes to the address in HornetQ, where no queue can be sent to.
+        """
+        address, qualified, _ = message.destination.name.partition(_QUALIFIED)
+        if self._rules.jms_names and qualified and isinstance(message.destination, Queue) and not is_letter:
+            message = replace(message, destination=Queue(address))
         settings = self._settings_for(message.destination)
         expiration = message.expiration
         if settings.no_expiry:
@@ -72,9 +78,14 @@ class ArtemisBroker:
         return self._settings_for(topic).send_to_dla_on_no_route
 
     def queue_of(self, name: str, queues: Collection[str]) -> str:
-        """A queue is found by its own name too, with whatever address: ``DLQ.orders`` is ``DLA::DLQ.orders``."""
+        """A queue is found by its own name too, with whatever address: ``DLQ.orders`` is ``DLA::DLQ.orders``.
+
+        In HornetQ by nothing else, so that the address before it says only where to send.
+        """
         address, _, queue = name.partition(_QUALIFIED)
-        if name in queues or self._rules.jms_names or queue or self._bound.is_added(name):
+        if self._rules.jms_names:
+            return queue or name
+        if name in queues or queue or self._bound.is_added(name):
             return address if address == queue else name
         made = (each for each in self._made if each.endswith(_QUALIFIED + name))
         return next(made, None) or self._bound.named(name) or name
@@ -85,7 +96,7 @@ class ArtemisBroker:
         address = self._rules.address_of(destination)
         if isinstance(destination, Topic):
             return tuple(self._bound.of_topic(address, values))
-        if _QUALIFIED in destination.name:
+        if _QUALIFIED in destination.name or address != self._rules.spelled(destination):
             return (self.queue_of(destination.name, ()),)
         found = [self._at(each).name for each in self._bound.reached(address, values, exists, every=False)]
         return found or (self.queue_of(destination.name, ()),)
@@ -166,7 +177,7 @@ class ArtemisBroker:
 
     def _queue_of(self, name: str) -> str:
         """``DLQ.orders`` of ``DLA::DLQ.orders``; with JMS' names an address and its queue have one name."""
-        return self._rules.address_of(Queue(name)) if self._rules.jms_names else name.rpartition("::")[2]
+        return self._rules.spelled(Queue(name)) if self._rules.jms_names else name.rpartition("::")[2]
 
     def _queues_of(
         self, address: str, settings: AddressSettings, letter: StoredMessage, failure: Failure

@@ -8,7 +8,8 @@ from typing import Final, TypeAlias
 
 from redelivery.model.selectors.selector import Selector
 from redelivery.model.values import Value
-from redelivery.policies.brokers.artemis.rules import ArtemisRules, BoundQueue
+from redelivery.policies.brokers.artemis.bound import BoundQueue
+from redelivery.policies.brokers.artemis.rules import ArtemisRules
 
 QUALIFIED: Final = "::"
 Values: TypeAlias = Callable[[str], Value]

@@ -6,31 +6,51 @@ Artemis and HornetQ remove what goes to an address without a queue. Neither make
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
 
 from redelivery.policies.brokers.rules import no_queue
 from redelivery.policies.destinations.address_settings import AddressSettings
 from redelivery.policies.destinations.bound import BoundTo
+from redelivery.policies.files.places import NOWHERE, Place
+
+Routing: TypeAlias = Literal["anycast", "multicast"]
+_MEANT: Final = frozenset("*>#,")  # in a name of ours they mean more than one queue
 
 
-class Bound(Protocol):
-    """A queue of an address."""
+@dataclass(frozen=True, slots=True)
+class BoundQueue:
+    """A queue that the file makes on an address."""
 
-    @property
-    def address(self) -> str: ...  # noqa: D102  # the class says it
-
-    @property
-    def name(self) -> str: ...  # noqa: D102  # the class says it
-
-    @property
-    def routing(self) -> str: ...  # noqa: D102  # the class says it
-
-    @property
-    def filter(self) -> str | None: ...  # noqa: D102  # the class says it
+    address: str
+    name: str
+    routing: Routing
+    filter: str | None = None
+    place: Place = field(default=NOWHERE, compare=False)
 
 
-def made(queues: Iterable[Bound]) -> tuple[BoundTo, ...]:
+def elsewhere(queues: Iterable[BoundQueue]) -> dict[str, str]:
+    """Return the address of each queue that is on an address of another name."""
+    own = {each.name for each in queues if each.name == each.address}
+    return {each.name: each.address for each in queues if each.name not in own}
+
+
+def queue_on(address: str | None, name: str | None) -> str | None:
+    """Return a queue of an address, as it is addressed: that of the address' own name, or the one that is named."""
+    return address if address is None or name is None else f"{address}::{name}"
+
+
+def own_names(others: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """Return the same with keys of our maps: a queue is consumed by its own name, and has its address' rules.
+
+    ``prefix``: how the names of JMS' queues begin; of others there are none of ours.
+    """
+    names = {each: each.removeprefix(prefix) for each in others if each.startswith(prefix)}
+    return {f"queue://{name}": others[each] for each, name in names.items() if not _MEANT.intersection(name)}
+
+
+def made(queues: Iterable[BoundQueue]) -> tuple[BoundTo, ...]:
     """List the queues as a client of the broker wants to know them."""
     return tuple(BoundTo(each.name, each.address, each.routing == "anycast") for each in queues)
 
@@ -43,14 +63,14 @@ def targets(settings: AddressSettings) -> Iterator[str]:
         yield settings.expiry_address
 
 
-def unmade(settings: Iterable[AddressSettings], queues: Iterable[Bound]) -> tuple[str, ...]:
+def unmade(settings: Iterable[AddressSettings], queues: Iterable[BoundQueue]) -> tuple[str, ...]:
     """List those of these settings that have no queue."""
     there = {each.address for each in queues}
     found = dict.fromkeys(target for each in settings for target in targets(each))
     return tuple(each for each in found if each not in there)
 
 
-def notes(settings: AddressSettings, queues: Iterable[Bound], unless: str) -> Iterator[str]:
+def notes(settings: AddressSettings, queues: Iterable[BoundQueue], unless: str) -> Iterator[str]:
     """Say which of these addresses have no queue, or none that takes each message.
 
     Args:

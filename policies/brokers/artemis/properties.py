@@ -14,10 +14,11 @@ from typing import Any, Final, cast
 
 from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import did_you_mean, nearest, unknown_option
+from redelivery.policies.brokers.artemis.bound import BoundQueue, Routing
 from redelivery.policies.brokers.artemis.decisive import PROPERTIES, PROPERTY_QUEUES, PROPERTY_SETTINGS
 from redelivery.policies.brokers.artemis.names import BEAN_FLAG, CONCERNS, PROPERTY_NAMES, WILDCARDS, written
 from redelivery.policies.brokers.artemis.reader import is_match
-from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules, BoundQueue, Routing
+from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules
 from redelivery.policies.brokers.artemis.wildcards import DEFAULT_WILDCARDS
 from redelivery.policies.destinations.address_settings import AddressSettings
 from redelivery.policies.files.json_tree import Json

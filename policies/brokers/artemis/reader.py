@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from redelivery.policies.brokers.artemis.bound import BoundQueue, Routing
 from redelivery.policies.brokers.artemis.decisive import ADDRESS_SETTINGS, QUEUES, skip_decisive
 from redelivery.policies.brokers.artemis.names import CONCERNS, HORNETQ_NAMES, NAMES, WILDCARDS
-from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules, BoundQueue, Routing
+from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules
 from redelivery.policies.brokers.artemis.wildcards import DEFAULT_WILDCARDS, Wildcards
 from redelivery.policies.destinations.address_settings import AddressSettings
 from redelivery.policies.files.places import Place, problem_at

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+from redelivery.policies.brokers.artemis.bound import BoundQueue
 from redelivery.policies.brokers.artemis.names import NAMES, SINCE_ARTEMIS, written
-from redelivery.policies.brokers.artemis.rules import JMS_QUEUE, JMS_TOPIC, AddressEntry, ArtemisRules, BoundQueue
+from redelivery.policies.brokers.artemis.rules import JMS_QUEUE, JMS_TOPIC, AddressEntry, ArtemisRules
 from redelivery.policies.brokers.patterns import Losses
 from redelivery.policies.destinations.address_settings import AddressSettings
 

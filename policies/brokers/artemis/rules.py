@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.errors import InvalidDestinationError
 from redelivery.policies.brokers.artemis import bound
+from redelivery.policies.brokers.artemis.bound import BoundQueue, queue_on
 from redelivery.policies.brokers.artemis.client import client_policy
 from redelivery.policies.brokers.artemis.names import NAMES, written
 from redelivery.policies.brokers.artemis.wildcards import DEFAULT_WILDCARDS, LITERAL, Wildcards
@@ -36,8 +37,6 @@ from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.policies.files.places import NOWHERE, Place, Places, Setting
 
-Routing: TypeAlias = Literal["anycast", "multicast"]
-
 _SHOWN: Final = (
     *("redelivery_delay", "redelivery_delay_multiplier", "redelivery_collision_avoidance_factor"),
     *("max_redelivery_delay", "max_delivery_attempts", "dead_letter_address"),
@@ -64,22 +63,11 @@ class AddressEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class BoundQueue:
-    """A queue that the file makes on an address."""
-
-    address: str
-    name: str
-    routing: Routing
-    filter: str | None = None
-    place: Place = field(default=NOWHERE, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
 class ArtemisRules(Rules):
     """The contents of a ``broker.xml`` or ``hornetq-configuration.xml`` says.
 
     ``dialect``: ``artemis`` or ``hornetq``. ``entries``: in the order of the file; of several with the same match one
-    counts. ``queues``: those that the file makes, by address.
+    counts. ``queues``: those that the file makes, by address; ``elsewhere``: their addresses of other names, by name.
     ``persist_delivery_count_before_delivery``: False: after a crash of the broker, a message whose first delivery was
     under way looks like one that was never delivered. ``max_redelivery_records``: journal records for each message.
     ``lists_queues``: False: it is a part of a configuration, and the queues may be in another one.
@@ -92,6 +80,10 @@ class ArtemisRules(Rules):
     persist_delivery_count_before_delivery: bool = False
     max_redelivery_records: int | None = None
     lists_queues: bool = field(default=True, compare=False)
+    elsewhere: Mapping[str, str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "elsewhere", bound.elsewhere(self.queues))
 
     @property
     def broker(self) -> str:
@@ -125,12 +117,19 @@ class ArtemisRules(Rules):
     def address_of(self, destination: Destination) -> str:
         """Return the address of a queue or topic: its name, and in HornetQ ``jms.queue.`` or ``jms.topic.`` before it.
 
-        In Artemis a queue can be named with its address: that of ``DLA::DLQ.orders`` is ``DLA``.
+        A queue can be named with its address: that of ``DLA::DLQ.orders`` is ``DLA``. One that the file makes on an
+        address of another name has that one.
         """
-        if not self.jms_names or isinstance(destination, Address):
-            return destination.name.partition(_QUALIFIED)[0]
-        kind = JMS_TOPIC if isinstance(destination, Topic) else JMS_QUEUE
-        return destination.name if destination.name.startswith(tuple(_JMS)) else kind + destination.name
+        name = self.spelled(destination)
+        alone = isinstance(destination, Queue) and _QUALIFIED not in destination.name
+        return self.elsewhere.get(name, name) if alone else name
+
+    def spelled(self, destination: Destination) -> str:
+        """Return its name as the broker has it, without a queue behind an address."""
+        name = destination.name.partition(_QUALIFIED)[0]
+        if not self.jms_names or isinstance(destination, Address) or name.startswith(tuple(_JMS)):
+            return name
+        return (JMS_TOPIC if isinstance(destination, Topic) else JMS_QUEUE) + name
 
     def candidates(self, address: str) -> tuple[AddressEntry, ...]:
         """List the entries that match an address, in the broker's order: each field comes from the first that sets it.
@@ -156,13 +155,13 @@ class ArtemisRules(Rules):
         """
         given = self.settings_for(address) if settings is None else settings
         named = given.dead_letter_queue_prefix + address + given.dead_letter_queue_suffix
-        return _queue_of(given.dead_letter_address, named if given.auto_create_dead_letter_resources else None)
+        return queue_on(given.dead_letter_address, named if given.auto_create_dead_letter_resources else None)
 
     def expiry_queue(self, address: str, settings: AddressSettings | None = None) -> str | None:
         """Say where expired messages of an address are read, as `dead_letter_queue`; None where they are removed."""
         given = self.settings_for(address) if settings is None else settings
         named = given.expiry_queue_prefix + address + given.expiry_queue_suffix
-        return _queue_of(given.expiry_address, named if given.auto_create_expiry_resources else None)
+        return queue_on(given.expiry_address, named if given.auto_create_expiry_resources else None)
 
     def match_of(self, key: str) -> str:
         """Spell a key of our maps as a match of the file; `settings_for` it are what all of its addresses have."""
@@ -171,7 +170,7 @@ class ArtemisRules(Rules):
             every = self.wildcards.any_words
             return "jms" + self.wildcards.delimiter + every if self.jms_names else every
         kind = Topic if key.startswith("topic://") else Queue
-        words = self.address_of(kind(key.partition("://")[2] or key)).split(".")
+        words = self.spelled(kind(key.partition("://")[2] or key)).split(".")
         return self.wildcards.delimiter.join(kinds.get(word, word) for word in words)
 
     def rules_for(self, destination: Destination) -> DestinationRules:
@@ -203,6 +202,7 @@ class ArtemisRules(Rules):
         entries = {key: client_policy(self.settings_for(entry.match)) for key, entry in self._by_key().items()}
         default = entries.pop(REST, None) or client_policy(AddressSettings())
         shared = with_overlaps(usable(entries), lambda key: client_policy(self.settings_for(self.match_of(key))))
+        shared |= {key: client_policy(self.settings_for(address)) for key, address in self._own_names()}
         return RedeliveryPolicyMap(shared, default=default)
 
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
@@ -214,6 +214,7 @@ class ArtemisRules(Rules):
         entries = {key: self._strategy(self.settings_for(entry.match)) for key, entry in self._by_key().items()}
         default = entries.pop(REST, None) or self._strategy(AddressSettings())
         shared = with_overlaps(usable(entries), lambda key: self._strategy(self.settings_for(self.match_of(key))))
+        shared |= {key: self._strategy(self.settings_for(address)) for key, address in self._own_names()}
         made = None if self.jms_names or not self.lists_queues else bound.made(self.queues)
         return DeadLetterStrategyMap(shared, default=default, queues=made)
 
@@ -246,7 +247,7 @@ class ArtemisRules(Rules):
         """List the address-settings for names that no destination of ours can have, such as ``/queue/x``."""
         for entry in self.entries:
             examples = examples_of(".".join(self.wildcards.words(entry.match)), ())
-            found = (one for each in examples for one in self.candidates(self.address_of(each)))
+            found = (one for each in examples for one in self.candidates(self.spelled(each)))
             if all(entry.match != one.match for one in found):
                 yield f"address-setting {entry.match!r}", dict(sorted(written(entry.settings).items()))
 
@@ -271,6 +272,9 @@ class ArtemisRules(Rules):
         if self.jms_names and text != REST:
             return REST if text == "jms.>" else LITERAL + text  # an address that is no queue's or topic's
         return text
+
+    def _own_names(self) -> Iterable[tuple[str, str]]:
+        return usable(bound.own_names(self.elsewhere, JMS_QUEUE if self.jms_names else "")).items()
 
     def _destination(self, queue: BoundQueue) -> str | None:
         """The destination of ours that is a queue; None where its name can be none of ours."""
@@ -343,8 +347,3 @@ class ArtemisRules(Rules):
         for each in self.entries:
             if all(each is not one for one in matched) and any(each.match == one.match for one in matched):
                 yield f"{Matched(f'another address-setting {each.match!r}', each.place)} does not count"
-
-
-def _queue_of(target: str | None, named: str | None) -> str | None:
-    """Return a queue of an address, as it is addressed: that of the address' own name, or the one that is named."""
-    return target if target is None or named is None else f"{target}{_QUALIFIED}{named}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import groupby
 
 from redelivery.model.errors import ConfigError
+from redelivery.policies.brokers.artemis.bound import BoundQueue
 from redelivery.policies.brokers.artemis.names import SINCE_ARTEMIS, WILDCARDS, written
-from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules, BoundQueue
+from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules
 from redelivery.policies.brokers.artemis.wildcards import DEFAULT_WILDCARDS
 from redelivery.policies.files.xml_text import Node
 

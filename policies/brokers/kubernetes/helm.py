@@ -13,8 +13,9 @@ from types import MappingProxyType
 from typing import Final
 
 from redelivery.model.errors import ConfigError
+from redelivery.policies.brokers.artemis.bound import BoundQueue, Routing
 from redelivery.policies.brokers.artemis.names import CAMEL_NAMES, CONCERNS, NAMES, written
-from redelivery.policies.brokers.artemis.rules import ArtemisRules, BoundQueue, Routing
+from redelivery.policies.brokers.artemis.rules import ArtemisRules
 from redelivery.policies.brokers.artemis.wildcards import DEFAULT_WILDCARDS
 from redelivery.policies.brokers.kubernetes.documents import Resource, word
 from redelivery.policies.brokers.kubernetes.entries import entry_of

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from redelivery.policies.brokers.artemis.rules import AddressEntry, BoundQueue
+from redelivery.policies.brokers.artemis.bound import BoundQueue
+from redelivery.policies.brokers.artemis.rules import AddressEntry
 from redelivery.policies.destinations.address_settings import AddressSettings
 from redelivery.policies.files.places import Place
 

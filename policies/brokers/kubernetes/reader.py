@@ -8,9 +8,10 @@ from functools import partial
 from typing import Final
 
 from redelivery.model.suggestions import unknown_option
+from redelivery.policies.brokers.artemis.bound import BoundQueue, Routing
 from redelivery.policies.brokers.artemis.names import CAMEL_NAMES, CONCERNS
 from redelivery.policies.brokers.artemis.properties import apply_properties
-from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules, BoundQueue, Routing
+from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules
 from redelivery.policies.brokers.artemis.wildcards import Wildcards
 from redelivery.policies.brokers.kubernetes import image
 from redelivery.policies.brokers.kubernetes.documents import Resource, find, word

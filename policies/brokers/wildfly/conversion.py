@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from redelivery.policies.brokers.artemis.bound import BoundQueue
 from redelivery.policies.brokers.artemis.conversion import to_hornetq
-from redelivery.policies.brokers.artemis.rules import JMS_QUEUE, BoundQueue
+from redelivery.policies.brokers.artemis.rules import JMS_QUEUE
 from redelivery.policies.brokers.patterns import Losses
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.wildfly.rules import WildFlyRules

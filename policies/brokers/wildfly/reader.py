@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, cast
 
+from redelivery.policies.brokers.artemis.bound import BoundQueue, Routing
 from redelivery.policies.brokers.artemis.decisive import ADDRESS_SETTINGS, skip_decisive
 from redelivery.policies.brokers.artemis.names import CONCERNS
 from redelivery.policies.brokers.artemis.reader import is_match
-from redelivery.policies.brokers.artemis.rules import JMS_QUEUE, AddressEntry, BoundQueue, Routing
+from redelivery.policies.brokers.artemis.rules import JMS_QUEUE, AddressEntry
 from redelivery.policies.brokers.artemis.wildcards import DEFAULT_WILDCARDS
 from redelivery.policies.brokers.wildfly.names import DEPLOYMENT, DOMAIN, FILLED, SETTINGS, SUBSYSTEM, fills
 from redelivery.policies.brokers.wildfly.rules import WildFlyRules

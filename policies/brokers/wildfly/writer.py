@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from redelivery.model.errors import ConfigError
+from redelivery.policies.brokers.artemis.bound import BoundQueue
 from redelivery.policies.brokers.artemis.names import SINCE_ARTEMIS
 from redelivery.policies.brokers.artemis.names import written as written_of_all
-from redelivery.policies.brokers.artemis.rules import JMS_QUEUE, BoundQueue
+from redelivery.policies.brokers.artemis.rules import JMS_QUEUE
 from redelivery.policies.brokers.wildfly.names import SETTINGS
 from redelivery.policies.brokers.wildfly.rules import WildFlyRules
 from redelivery.policies.destinations.address_settings import AddressSettings

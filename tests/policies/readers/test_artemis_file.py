@@ -288,3 +288,44 @@ def test_of_two_settings_with_one_match_artemis_takes_the_first_and_hornetq_the_
     assert found.maximum == maximum
     assert f"another address-setting {match!r} (x.xml:{ignored}:1) does not count" in found.notes
     assert policies.redelivery_policies.policy_for("orders").maximum_redeliveries == maximum - 1
+
+
+OTHER_NAMES = """
+<address-settings><address-setting match="{0}orders"><dead-letter-address>{0}dead</dead-letter-address>
+<max-delivery-attempts>3</max-delivery-attempts></address-setting></address-settings>"""
+
+
+@pytest.mark.parametrize(
+    ("text", "prefix"),
+    [
+        (
+            ARTEMIS.format(
+                OTHER_NAMES.format("")
+                + '<addresses><address name="orders"><anycast><queue name="ordersQueue"/></anycast>'
+                '<multicast><queue name="all*"/></multicast></address><address name="dead"><anycast>'
+                '<queue name="dead"/></anycast></address></addresses>'
+            ),
+            "",
+        ),
+        (
+            f'<configuration xmlns="urn:hornetq">{OTHER_NAMES.format("jms.queue.")}<queues>'
+            '<queue name="jms.queue.ordersQueue"><address>jms.queue.orders</address></queue>'
+            '<queue name="raw"><address>jms.queue.orders</address></queue></queues></configuration>',
+            "jms.queue.",
+        ),
+    ],
+    ids=["artemis", "hornetq"],
+)
+def test_a_queue_has_the_rules_of_its_address_whatever_its_own_name(text: str, prefix: str) -> None:
+    """Or who consumes it by that name would discard what the broker keeps, and redeliver as often as nobody said."""
+    found = read(text)
+    for name in ("orders", "ordersQueue", "orders::ordersQueue"):
+        explained = found.explain(name)
+        assert (explained.maximum, explained.dead_letter) == (3, f"{prefix}dead")
+        assert found.redelivery_policies.policy_for(name).maximum_redeliveries == 2
+        strategy = found.dead_letter_strategies.strategy_for(name)
+        assert strategy == found.dead_letter_strategies.strategy_for("orders")
+        assert not isinstance(strategy, redelivery.DiscardingDeadLetterStrategy)
+    other = found.dead_letter_strategies.strategy_for("other")
+    assert isinstance(other, redelivery.DiscardingDeadLetterStrategy)
+    assert found.explain("address:ordersQueue").maximum == 10  # that is no queue

@@ -17,7 +17,8 @@ import redelivery
 from redelivery.broker import EmbeddedBroker
 from redelivery.operate.doctor.management import artemis_queues, artemis_rules
 from redelivery.operate.simulate import simulate
-from redelivery.policies.brokers.artemis.rules import ArtemisRules, BoundQueue
+from redelivery.policies.brokers.artemis.bound import BoundQueue
+from redelivery.policies.brokers.artemis.rules import ArtemisRules
 from redelivery.policies.brokers.formats import read_content
 from redelivery.policies.destinations.address_settings import AddressSettings
 

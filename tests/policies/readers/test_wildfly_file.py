@@ -14,7 +14,7 @@ from redelivery.broker import EmbeddedBroker
 from redelivery.operate.convert import convert
 from redelivery.operate.diff import diff
 from redelivery.operate.simulate import simulate
-from redelivery.policies.brokers.artemis.rules import BoundQueue
+from redelivery.policies.brokers.artemis.bound import BoundQueue
 from redelivery.policies.brokers.wildfly.rules import WildFlyRules
 
 ALL: Final = '<address-setting name="#" dead-letter-address="jms.queue.DLQ" expiry-address="jms.queue.ExpiryQueue"/>'

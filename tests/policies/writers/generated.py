@@ -8,8 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from redelivery.model.destinations import Queue, Topic
+from redelivery.policies.brokers.artemis.bound import BoundQueue
 from redelivery.policies.brokers.artemis.names import HORNETQ_NAMES
-from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules, BoundQueue
+from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules
 from redelivery.policies.brokers.broker_j.rules import (
     AutoCreation,
     BrokerJHost,
@@ -141,7 +142,8 @@ HORNETQ = st.builds(
 
 WILDFLY = st.builds(
     lambda rules, **more: WildFlyRules(
-        **{each.name: getattr(rules, each.name) for each in fields(rules)} | {"entries": rules.counting}, **more
+        **{each.name: getattr(rules, each.name) for each in fields(rules) if each.init} | {"entries": rules.counting},
+        **more,
     ),
     HORNETQ | ARTEMIS.map(lambda rules: replace(rules, entries=(), max_redelivery_records=None)),
     server=WORDS,
