@@ -17,6 +17,7 @@ from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError,
 from redelivery.model.events import Committed, InDoubt
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
+from redelivery.transports.finding import found
 from redelivery.transports.seam import Arrival, Flow
 
 log = logging.getLogger(__name__)
@@ -153,6 +154,8 @@ def _sent_as_a_whole(s: SessionState, sent: tuple[Message, ...]) -> Flow[bool]:
         yield from await_loss(s)
         yield from connected_to_send(s, "commit")
         try:
+            for message in sent:  # all of them first: a look waits, and a half of them must not be sent
+                yield from found(s.epoch.channel.finder, message.destination)
             for message in sent:
                 s.epoch.channel.send(message, transacted=True, pending=None)
             yield from patiently(s, s.epoch.channel.commit(()))
