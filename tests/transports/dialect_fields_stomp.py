@@ -210,6 +210,10 @@ STOMP: Final[Facts] = {
     },
     "hornetq": {
         **_artemis_family("hornetq"),
+        "splits_qualified": Fact(
+            False,
+            "promises/real/test_hornetq_addresses.py::test_a_queue_named_with_its_address_is_sent_to_and_consumed",
+        ),
         "prefetch_unit": _own(1, "test_a_batch_of_ten_kilobytes_needs_a_further_subscription", "hornetq"),
         "acks_topics_itself": _conforms(
             False,

@@ -101,6 +101,7 @@ class StompDialect:
         consume_queue, consume_topic: the same of SUBSCRIBE.
         addresses: how to ask which queues an address has, where ``send_to_queue`` makes one of its name beside those
             that it has; None: a name is a queue.
+        splits_qualified: it knows no ``address::queue``: a SEND goes to an address, and a SUBSCRIBE takes from a queue.
         reply_to_is_uri: ``reply-to`` is written ``queue://name``, since the name alone does not say what it is.
         virtual_host: the one to name in CONNECT where the URL says nothing; None: the host of the URL.
         virtual_host_refused: what an ERROR says that answers CONNECT and means that there is no such virtual host.
@@ -210,6 +211,7 @@ class StompDialect:
     consume_queue: Headers = ()
     consume_topic: Headers = ()
     addresses: AddressQuestion | None = None
+    splits_qualified: bool = False
     reply_to_is_uri: bool = False
     virtual_host: str | None = None
     virtual_host_refused: str | None = None

@@ -80,9 +80,15 @@ public class HornetQ {
         return new TransportConfiguration(NettyAcceptorFactory.class.getName(), options, protocol);
     }
 
+    /** Such as a file makes them: one more queue, of the address' own name, would get a copy of each message. */
+    static boolean hasQueues(HornetQServer server, SimpleString address) throws Exception {
+        return !server.getPostOffice().getBindingsForAddress(address).getBindings().isEmpty();
+    }
+
     static synchronized void make(HornetQServer server, String name) throws Exception {
         SimpleString queue = new SimpleString(name);
-        if (name.startsWith("jms.queue.") && server.locateQueue(queue) == null) {
+        boolean there = server.locateQueue(queue) != null || hasQueues(server, queue);
+        if (name.startsWith("jms.queue.") && !there) {
             server.createQueue(queue, queue, null, true, false);
         }
     }
@@ -96,10 +102,10 @@ public class HornetQ {
                 public boolean destinationExists(String name) {
                     try {
                         make(server, name);
+                    return !name.startsWith("jms.queue.") || hasQueues(server, new SimpleString(name));
                     } catch (Exception error) {
                         throw new IllegalStateException("the queue " + name + " cannot be made", error);
                     }
-                    return true;
                 }
 
                 @Override

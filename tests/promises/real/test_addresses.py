@@ -19,6 +19,7 @@ import redelivery
 from redelivery import (
     AckMode,
     Connection,
+    IndividualDeadLetterStrategy,
     InvalidDestinationError,
     JMSError,
     Queue,
@@ -310,6 +311,47 @@ def test_a_client_that_does_what_the_file_says_writes_where_the_broker_would(bro
         holds(broker, "dead", {"deadQueue": 4})
     broker.ask("queue.deadQueue", "retryMessages")
     eventually(lambda: broker.depths() == {"ordersQueue": 4})
+
+
+@pytest.mark.parametrize("url", ["stomp", "amqp"])
+def test_each_queue_s_consumer_has_a_dead_letter_of_its_own(broker: Artemis, url: str) -> None:
+    """Artemis drops a second message with the same duplicate id."""
+    strategy = SharedDeadLetterStrategy("dead")
+    with (
+        redelivery.connect(broker.urls[url], redelivery_policy=AT_ONCE, dead_letter_strategy=strategy) as connection,
+        connection.session(AckMode.TRANSACTED) as session,
+    ):
+        session.producer("topic://multi").send("poison")
+        session.commit()
+        for name in ("multi::multi.1", "multi::multi.2"):
+            with session.consumer(name) as consumer:
+                assert consumer.receive(timeout=10) is not None
+                session.rollback()
+                assert consumer.receive(timeout=0.1) is None
+    assert broker.depths() == {"deadQueue": 2}
+
+
+@pytest.mark.parametrize("url", ["stomp", "amqp"])
+def test_an_individual_dead_letter_queue_is_that_of_the_address(broker: Artemis, url: str) -> None:
+    strategy = IndividualDeadLetterStrategy(queue_prefix="own.")
+    with redelivery.connect(broker.urls[url], redelivery_policy=AT_ONCE, dead_letter_strategy=strategy) as connection:
+        fail(connection, "orders::ordersQueue", to="orders")
+    assert broker.depths() == {"own.orders": 1}
+
+
+@pytest.mark.parametrize("url", ["stomp", "amqp"])
+def test_what_fails_at_the_dead_letter_address_is_not_copied_there_again(broker: Artemis, url: str) -> None:
+    strategy = SharedDeadLetterStrategy("dead")
+    with redelivery.connect(broker.urls[url], redelivery_policy=AT_ONCE, dead_letter_strategy=strategy) as connection:
+        fail(connection, "dead::deadQueue", to="dead")
+    assert broker.depths() == {}
+
+
+@pytest.mark.parametrize(("name", "to"), [("ordersQueue", "orders"), ("orders", "orders")])
+def test_a_client_obeys_the_file_by_each_name_of_a_queue(broker: Artemis, name: str, to: str) -> None:
+    with redelivery.connect(broker.urls["stomp"], policies=broker.policies) as connection:
+        fail(connection, name, to=to)
+    assert broker.depths() == {"deadQueue": 1}
 
 
 def test_over_amqp_artemis_makes_the_dead_letter_queue_itself(broker: Artemis) -> None:

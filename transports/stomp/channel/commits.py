@@ -133,7 +133,7 @@ def dead_letter(
     head += _origin(context, delivery)
     pending, receipt = context.ask()
     if not context.dialect.ack_in_transaction or (context.dialect.commit_ends_parking and not alone):
-        head += _duplicate_id(delivery)
+        head += _duplicate_id(context, delivery)
         context.outbox.write(b"%breceipt:%b\n\n" % (head, receipt), body, b"\0")
         yield from context.answer(pending, receipt)
         if ack := delivery.subscription.ack(delivery, PLAIN):
@@ -164,15 +164,16 @@ def _origin(context: StompChannelContext, delivery: StompDelivery) -> bytes:
     return "".join(lines).encode()
 
 
-def _duplicate_id(delivery: StompDelivery) -> bytes:
+def _duplicate_id(context: StompChannelContext, delivery: StompDelivery) -> bytes:
     """The header by which a broker drops a second copy, made after the ACK of the first was lost; where it can.
 
-    Of a topic's message every subscriber may make a copy of its own: it has none.
+    Of a topic's message every subscriber may make a copy of its own: it has none. So may a consumer of each queue of an
+    address that has the message: it is one of its queue.
     """
     header, source = delivery.subscription.dialect.capabilities.duplicate_id_property, delivery.header("destination")
     if header is None or isinstance(source, Topic):
         return b""
-    text = f"{source}\n{delivery.broker_id()}"
+    text = f"{context.name(delivery.link.destination)}\n{delivery.broker_id()}"
     return f"{header}:{sha256(text.encode()).hexdigest()}\n".encode()
 
 

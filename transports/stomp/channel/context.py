@@ -65,7 +65,8 @@ class StompChannelContext:
             if route.source is None:
                 raise InvalidDestinationError(route.refusal)
             return route.source
-        return to_wire(self.meaning.of(destination), self.dialect, () if self.finder is None else self.finder.others)
+        others = () if self.finder is None else self.finder.others
+        return to_wire(self.meaning.of(destination), self.dialect, others, consumed=True)
 
     def ask(self) -> tuple[Pending, bytes]:
         """A pending and the receipt to ask for. Raises ConnectionLostError where there is no connection any more."""

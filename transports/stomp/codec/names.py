@@ -17,7 +17,7 @@ from redelivery.model.destinations import (
 )
 from redelivery.model.errors import InvalidDestinationError, UnsupportedError
 from redelivery.transports.dialects.dialect import Headers, StompDialect, StompTemporaries
-from redelivery.transports.finding import exchange_of, refuse_to_leave
+from redelivery.transports.finding import QUALIFIED, exchange_of, refuse_to_leave
 
 _ANY_WORDS: Final = frozenset(("#", ">"))
 
@@ -38,8 +38,10 @@ class QueueRoute:
     consume: Headers = ()
 
 
-def to_wire(destination: Destination, dialect: StompDialect, others: Collection[str] = ()) -> str:
-    """The header's value; ``others``: queues to be taken as they are.
+def to_wire(
+    destination: Destination, dialect: StompDialect, others: Collection[str] = (), *, consumed: bool = False
+) -> str:
+    """The header's value; ``others``: queues to be taken as they are. ``consumed``: of a SUBSCRIBE.
 
     Raises:
         UnsupportedError: it has no name over STOMP.
@@ -54,10 +56,7 @@ def to_wire(destination: Destination, dialect: StompDialect, others: Collection[
     exchange = exchange_of(destination, dialect.spellings) if name.startswith("/") else None
     if exchange is not None:
         return dialect.exchange_prefix + "/".join(each.replace("/", "%2F") for each in exchange if each)
-    if destination.is_pattern:
-        name = ".".join(dialect.any_words if word in _ANY_WORDS else word for word in name.split("."))
-    elif dialect.percent_encoded:
-        name = name.replace("/", "%2F")  # all that it decodes; what it writes itself is encoded as a whole
+    name = _spelled(destination, dialect, consumed=consumed)
     if isinstance(destination, Queue):
         if not destination.declare and dialect.makes_queues and dialect.addresses is None:
             raise refuse_to_leave(destination)
@@ -66,6 +65,16 @@ def to_wire(destination: Destination, dialect: StompDialect, others: Collection[
     if isinstance(destination, Topic):
         return dialect.topic_prefix + name
     raise UnsupportedError(f"{destination}: only queues and topics can be named over STOMP")
+
+
+def _spelled(destination: Destination, dialect: StompDialect, *, consumed: bool) -> str:
+    name = destination.name
+    if destination.is_pattern:
+        return ".".join(dialect.any_words if word in _ANY_WORDS else word for word in name.split("."))
+    if dialect.splits_qualified and QUALIFIED in name and isinstance(destination, Queue):
+        return name.split(QUALIFIED, 1)[consumed]
+    # all that it decodes; what it writes itself is encoded as a whole
+    return name.replace("/", "%2F") if dialect.percent_encoded else name
 
 
 def from_wire(value: str, dialect: StompDialect, kind: type[Destination] | None = None) -> Destination | None:
