@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from contextvars import ContextVar
 from datetime import timedelta
@@ -32,15 +32,39 @@ QUICK = RedeliveryPolicy(maximum_redeliveries=6, initial_redelivery_delay=0.02, 
 
 
 class Stage:
-    """Opens connections to the pair and closes them all after the test; ``queue`` is the test's own."""
+    """Opens connections to the pair and closes them all after the test; ``queue`` is the test's own.
 
-    def __init__(self, pair: Pair, queue: str, opened: ExitStack) -> None:
+    ``more``: names of further queues of its own, where their names cannot be made up.
+    ``said``: what the messages of a queue say that they were sent to, where it is not the name that was given.
+    """
+
+    def __init__(
+        self,
+        pair: Pair,
+        queue: str,
+        opened: ExitStack,
+        more: Iterator[str] | None = None,
+        said: Callable[[str], str] = str,
+    ) -> None:
         self.pair = pair
         self.queue = queue
+        self.said = said
         self._opened = opened
+        self._more, self._beside = more, dict[str, str]()
         self.late = pair.kind.name == _COMES_LATE
         _patience.set(NOTHING if pair.real else NOTHING_EMBEDDED)
         _soon.set(LATE if self.late else SOON)
+
+    def beside(self, word: object) -> str:
+        """Another queue of the test's own; the same one for the same word."""
+        name = str(word)
+        if name not in self._beside:
+            self._beside[name] = f"{self.queue}.{name}" if self._more is None else next(self._more)
+        return self._beside[name]
+
+    def under(self, rule: str) -> str:
+        """A queue of the test's own for which the broker has a rule, by how its name begins."""
+        return f"{rule}.{self.queue.partition('::')[0]}"
 
     def connect(self, *, start: bool = True, **options: Any) -> Connection:
         """A connection with a quick redelivery policy, unless another is given."""

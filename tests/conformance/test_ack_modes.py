@@ -85,7 +85,7 @@ def test_r4_dups_ok_acknowledges_late_but_before_close(stage: Stage) -> None:
 
 
 def test_r5_client_acknowledges_all_that_the_session_has_delivered(stage: Stage) -> None:
-    other = f"{stage.queue}.other"
+    other = stage.beside("other")
     stage.send("a", "b", "c")
     stage.send("x", "y", queue=other)
     session, consumer = stage.consuming(AckMode.CLIENT)

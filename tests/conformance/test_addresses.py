@@ -1,142 +1,98 @@
-"""The core of the suite where addresses and queues have other names, which the broker's own configuration has made.
+"""The suite once more where addresses and queues have other names, which the broker's own configuration has made.
 
-Each test sends to an ANYCAST address, and consumes by the address' name; its queue is called otherwise. A MULTICAST one
-is named with its queue. The short form has a few tests, on the real Artemis and on the embedded broker with the same
-file; the longer ones have more.
+`named.py` says by which names. The long form has the whole files, the short form a few of their tests, in turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
-from importlib import import_module
 from itertools import count
 from pathlib import Path
-from types import FunctionType
 from typing import Any, Final
 
 import pytest
-from tests.conformance.pairs import DEAD_LETTERS, KINDS, Pair
+from tests.conformance.copies import again, originals
+from tests.conformance.named import PLACES, Place, broker_xml, embedded_xml, hornetq_xml, parameters
+from tests.conformance.pairs import Pair
 from tests.conformance.stage import Stage
-from tests.differential.files import text_of
-from tests.promises.real.started import ARTEMIS, running
+from tests.promises.real.started import ARTEMIS, HORNETQ, running
+from tests.run import forms
 
 from redelivery.broker import EmbeddedBroker
-from redelivery.testing.brokers.spec import Site
 
-pytestmark = [pytest.mark.short_form, pytest.mark.together("addresses"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.short_form, pytest.mark.timeout(180)]
 
-FILES: Final = ("rollback", "transactions", "exhaustion")
 SAMPLE: Final = (
-    "test_r7_rollback_destroys_what_was_sent_and_recovers_what_was_received",
     "test_r7_rollback_again_and_again_keeps_the_order",
     "test_everything_of_one_session_commits_as_one",
     "test_the_shared_strategy_reports_origin_cause_and_count",
+    "test_a_commit_whose_answer_is_lost_is_a_commit",
 )
-LONG: Final = (
-    "test_r7_commit_makes_sends_and_receives_one",
-    "test_r7_nothing_sent_is_seen_before_commit",
-    "test_r7_the_next_transaction_starts_at_once",
-    "test_transaction_block_rolls_back_on_an_exception_and_raises_it",
-    "test_two_sessions_of_one_connection_do_not_mix_their_transactions",
-    "test_the_cause_is_the_exception_that_left_the_transaction_block",
-    "test_each_message_is_poisoned_by_its_own_count_never_the_batch",
+# All but those about topics, about connecting itself, about making queues, and about what no name has a part in.
+FILES: Final = (
+    *("ack_modes", "batches", "browser", "close", "container_outages", "counts", "dead_letter_record", "dead_letters"),
+    *("epochs", "events", "exhaustion", "first_delivery", "groups", "kinds", "limit_over_losses", "listeners", "order"),
+    *("priority", "publisher", "receive_body", "reconnect", "recover", "repeated_sends", "request", "rollback"),
+    *("same_result", "selectors", "sessions_apart", "threads", "timing", "transactions", "undone_sends"),
 )
-ADDRESSES: Final = 250  # of each kind, one for each test
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A pair, and the kind of its queues."""
-
-    pair: str
-    routing: str
-    broker: str | None = None
-
-    @property
-    def name(self) -> str:
-        """Of its tests."""
-        return f"{self.pair}-{self.routing}"
-
-
-PLACES: Final = (
-    Place("stomp-artemis", "anycast", "artemis"),
-    Place("stomp-artemis", "multicast", "artemis"),
-    Place("amqp-artemis", "anycast", "artemis"),
-    Place("vm", "anycast"),
-    Place("stomp-embedded", "anycast"),
-    Place("stomp-embedded", "multicast"),
-    Place("amqp-embedded", "anycast"),
-)
-_numbers: Final = count()
-
-
-def address(name: str, queue: str, routing: str) -> str:
-    return f'<address name="{name}"><{routing}><queue name="{queue}"/></{routing}></address>'
-
-
-def settings() -> str:
-    """The part of broker.xml that both brokers get."""
-    made = [address(DEAD_LETTERS, "of.all.dead.letters", "anycast")]
-    for routing in ("anycast", "multicast"):
-        made += [address(f"{routing}.{each}", f"queue.{routing}.{each}", routing) for each in range(ADDRESSES)]
-    every = "<max-delivery-attempts>-1</max-delivery-attempts><auto-delete-queues>false</auto-delete-queues>"
-    return (
-        f'<address-settings><address-setting match="#">{every}</address-setting></address-settings>'
-        f"<addresses>{''.join(made)}</addresses>"
-    )
-
-
-def broker_xml(site: Site) -> str:
-    usual = text_of("artemis", site.host, site.ports)
-    return usual[: usual.index("<address-settings>")] + settings() + usual[usual.index("</addresses>") + 12 :]
+CLOSED: Final = "test_close__deferred_close_a_rollback_after_it_gives_the_messages_back"
+_brokers: Final = count()
+_queues: Final = {each.name: each.queues() for each in PLACES}
 
 
 @pytest.fixture(scope="module")
-def urls() -> Iterator[dict[str, str]]:
+def artemis() -> Iterator[dict[str, str]]:
     """The URLs of a real Artemis that is started with the file when a test first asks."""
     with running(ARTEMIS, broker_xml) as broker:
         yield {each: f"{each}://{broker.host}:{broker.ports[each]}" for each in ("stomp", "amqp")}
 
 
-@pytest.fixture(params=PLACES, ids=[each.name for each in PLACES])
-def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
-    place: Place = request.param
-    kind = KINDS[place.pair]
-    if kind.protocol == "amqp":
-        pytest.importorskip("proton")
-    if kind.real:
-        yield Pair(kind, request.getfixturevalue("urls")[kind.protocol])
-        return
-    file = tmp_path / "broker.xml"
-    file.write_text(f"<configuration><core>{settings()}</core></configuration>")
-    ports: dict[str, Any] = {f"{kind.protocol}_port": 0} if kind.remote else {}
-    with EmbeddedBroker(name=f"addresses-{next(_numbers)}", config=str(file), **ports) as broker:
-        yield Pair(kind, getattr(broker, f"{kind.protocol}_url"), broker)
+@pytest.fixture(scope="module")
+def hornetq() -> Iterator[dict[str, str]]:
+    """The same of HornetQ, whose queues are called otherwise than their addresses."""
+    with running(HORNETQ, hornetq_xml) as broker:
+        yield {"stomp": f"stomp://{broker.host}:{broker.ports['stomp']}"}
 
 
 @pytest.fixture
-def stage(request: pytest.FixtureRequest, pair: Pair) -> Iterator[Stage]:
-    place: Place = request.node.callspec.params["pair"]
-    name = f"{place.routing}.{next(_numbers) % ADDRESSES}"
-    if place.routing == "multicast":  # a consumer of the address alone would be one more subscriber
-        name = f"{name}::queue.{name}"
+def place(request: pytest.FixtureRequest) -> Place:
+    return request.param  # type: ignore[no-any-return]  # pytest's
+
+
+@pytest.fixture
+def pair(request: pytest.FixtureRequest, place: Place, tmp_path: Path) -> Iterator[Pair]:
+    kind = place.kind
+    if kind.protocol == "amqp":
+        pytest.importorskip("proton")
+    if kind.broker is not None:
+        yield Pair(kind, request.getfixturevalue(kind.broker)[kind.protocol])
+        return
+    file = tmp_path / ("hornetq-configuration.xml" if place.file == "hornetq" else "broker.xml")
+    file.write_text(embedded_xml(place), encoding="utf-8")
+    ports: dict[str, Any] = {f"{kind.protocol}_port": 0} if kind.remote else {}
+    with EmbeddedBroker(name=f"addresses-{next(_brokers)}", config=str(file), **ports) as broker:
+        yield Pair(kind, getattr(broker, f"{kind.protocol}_url"), broker)
+
+
+@pytest.fixture(autouse=True)
+def _possible(request: pytest.FixtureRequest, place: Place) -> None:
+    if place.pair == "vm" and request.node.originalname == CLOSED:
+        pytest.skip(place.kind.cannot["redelivered after a close"])
+
+
+@pytest.fixture
+def stage(pair: Pair, place: Place) -> Iterator[Stage]:
+    queues = _queues[place.name] if pair.real else place.queues()
     with ExitStack() as opened:
-        yield Stage(pair, name, opened)
-
-
-def copied(test: FunctionType, marks: list[pytest.Mark]) -> Callable[..., None]:
-    """The test, of this module."""
-    copy = FunctionType(test.__code__, test.__globals__, test.__name__, test.__defaults__, test.__closure__)
-    copy.__dict__.update(test.__dict__)
-    copy.__annotations__ = test.__annotations__
-    copy.pytestmark = [*getattr(test, "pytestmark", []), *marks]  # type: ignore[attr-defined]  # pytest's own
-    return copy
+        yield Stage(pair, next(queues), opened, queues, place.said)
 
 
 for _file in FILES:
-    _module = import_module(f"tests.conformance.test_{_file}")
-    for _name, _test in list(vars(_module).items()):
-        if _name in SAMPLE or _name in LONG:
-            globals()[_name] = copied(_test, [] if _name in SAMPLE else [pytest.mark.long_form.mark])
+    _module, _tests = originals(_file)
+    for _name, _test in _tests.items():
+        if _test.__annotations__.keys().isdisjoint(("desk", "own")):  # which are about topics, and about making queues
+            _marks = [] if _name in SAMPLE else [pytest.mark.long_form]
+            _places = parameters(SAMPLE.index(_name) if _name in SAMPLE and forms.brief() else None)
+            _marks.append(pytest.mark.parametrize("place", _places, indirect=True))
+            globals()[f"test_{_file}__{_name.removeprefix('test_')}"] = again(_test, _module, *_marks)

@@ -6,13 +6,11 @@ pair; the long form has all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
-from types import FunctionType, ModuleType
 from typing import Final
 
 import pytest
 from tests.conformance.blocking import AsyncioStage
+from tests.conformance.copies import again, originals
 from tests.conformance.stage import Stage
 from tests.run.loops import use
 
@@ -70,25 +68,8 @@ def stage_class() -> type[Stage]:
     return AsyncioStage
 
 
-def again(test: FunctionType, module: ModuleType, mark: pytest.MarkDecorator) -> Callable[..., None]:
-    """The same test, with its module's marks and another one."""
-    copy = FunctionType(test.__code__, test.__globals__, test.__name__, test.__defaults__, test.__closure__)
-    copy.__dict__.update(test.__dict__)
-    copy.__annotations__ = test.__annotations__
-    marks = getattr(module, "pytestmark", [])
-    copy.pytestmark = [  # type: ignore[attr-defined]  # pytest's own
-        *getattr(test, "pytestmark", []),
-        *(each.mark for each in (marks if isinstance(marks, list) else [marks])),
-        mark.mark,
-    ]
-    return copy
-
-
 for _name in SUITE:
-    _module = import_module(f"tests.conformance.test_{_name}")
-    _tests = {name: each for name, each in vars(_module).items() if name.startswith("test_")}
-    assert _tests, f"test_{_name}.py has no tests"
     _mark = pytest.mark.long_form() if _name in LONG else pytest.mark.everywhere_in_long_form
+    _module, _tests = originals(_name)
     for _test, _function in _tests.items():
-        if not _function.__annotations__.keys().isdisjoint(("stage", "desk", "own")):
-            globals()[f"test_{_name}__{_test.removeprefix('test_')}"] = again(_function, _module, _mark)
+        globals()[f"test_{_name}__{_test.removeprefix('test_')}"] = again(_function, _module, _mark)

@@ -108,7 +108,7 @@ def test_batch_larger_than_a_small_window(stage: Stage, prefetch: int) -> None:
 
 @beyond_the_window
 def test_batch_with_sends_is_one_transaction(stage: Stage) -> None:
-    target = f"{stage.queue}.target"
+    target = stage.beside("target")
     stage.send(*numbered(401))
     session, consumer = stage.consuming(AckMode.TRANSACTED, redelivery_policy=AT_ONCE)
     producer = session.producer(target)

@@ -11,7 +11,7 @@ from redelivery import AckMode, IllegalStateError
 
 
 def test_r10_closing_a_transacted_session_rolls_back(stage: Stage) -> None:
-    target = f"{stage.queue}.target"
+    target = stage.beside("target")
     stage.send("a")
     session, consumer = stage.consuming(AckMode.TRANSACTED)
     session.producer(target).send(receive(consumer).body)
@@ -30,7 +30,7 @@ def test_r10_closing_a_session_acknowledges_nothing(stage: Stage, mode: AckMode)
 
 
 def test_r10_closing_the_connection_rolls_back_its_sessions(stage: Stage) -> None:
-    queues = [f"{stage.queue}.{body}" for body in "ab"]  # of one queue a window of 1 may take both: it moves on
+    queues = [stage.beside(body) for body in "ab"]  # of one queue a window of 1 may take both: it moves on
     for queue, body in zip(queues, "ab", strict=True):
         stage.send(body, queue=queue)
     connection = stage.connect()
@@ -193,12 +193,12 @@ def test_iteration_ends_when_the_consumer_is_closed(stage: Stage) -> None:
 def test_a_session_goes_on_after_one_of_its_consumers_closed(stage: Stage) -> None:
     stage.send("a", "b")
     session, consumer = stage.consuming(AckMode.TRANSACTED)
-    other = session.consumer(f"{stage.queue}.other")
+    other = session.consumer(stage.beside("other"))
     receive(consumer)
     consumer.close()
     assert nothing_comes(other)
     session.commit()
-    stage.send("x", queue=f"{stage.queue}.other")
+    stage.send("x", queue=stage.beside("other"))
     assert receive(other).body == "x"
 
 

@@ -113,7 +113,7 @@ def send(stage: Stage, kinds: Sequence[str], first: int) -> None:
 
 def play(stage: Stage, shell: Shell, program: Program) -> list[int]:
     """Returns which messages are dead."""
-    dead = f"{stage.queue}.dead"
+    dead = stage.beside("dead")
     send(stage, program.kinds, 0)
     letters: list[int] = []
 

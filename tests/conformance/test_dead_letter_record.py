@@ -45,12 +45,13 @@ def found(stage: Stage, queue: str) -> Message:
 
 
 def test_a_copy_says_all(stage: Stage) -> None:
-    queue = f"{stage.queue}.dead"
+    queue = stage.beside("dead")
     began = datetime.now(UTC) - timedelta(milliseconds=1)
     fail(stage, dead_letter_strategy=SharedDeadLetterStrategy(queue))
     letter = found(stage, queue).dead_letter
     assert letter is not None
-    assert (letter.origin, letter.exception, letter.count) == (Queue(stage.queue), "ValueError: bad order", 2)
+    assert letter.origin == Queue(stage.said(stage.queue))
+    assert (letter.exception, letter.count) == ("ValueError: bad order", 2)
     assert str(letter.cause).startswith("Delivery[2] exceeds redelivery policy limit:")
     assert letter.at is not None
     assert began <= letter.at <= datetime.now(UTC)
@@ -100,4 +101,4 @@ def test_the_brokers_own_says_its_origin(stage: Stage) -> None:
     fail(stage, dead_letter_strategy=BrokerDeadLetterStrategy())
     letter = found(stage, "ActiveMQ.DLQ").dead_letter
     assert letter is not None
-    assert (letter.origin, letter.expired) == (Queue(stage.queue), False)
+    assert (letter.origin, letter.expired) == (Queue(stage.said(stage.queue)), False)

@@ -34,7 +34,7 @@ def poison(stage: Stage, queue: str | None = None, **options: object) -> None:
 @pytest.mark.promise("classic-individual")
 @pytest.mark.needs("individual dead letters")
 def test_the_brokers_own_individual_strategy_is_obeyed(stage: Stage) -> None:
-    queue = f"individual.{stage.queue}"
+    queue = stage.under("individual")
     stage.send("bad", queue=queue)
     poison(stage, queue)
     assert bodies(stage.dead_letters(f"DLQ.{queue}", at_least=1)) == ["bad"]

@@ -79,16 +79,16 @@ def test_nothing_of_an_old_connection_is_said_on_a_new_one(stage: Stage, outage:
     held: dict[AckMode, Message] = {}
     sessions = {mode: connection.session(mode) for mode in modes}
     for mode, name in modes.items():
-        stage.send(f"{name} 1", f"{name} 2", queue=f"{stage.queue}.{name}")
-        held[mode] = receive(sessions[mode].consumer(f"{stage.queue}.{name}"))
+        stage.send(f"{name} 1", f"{name} 2", queue=stage.beside(name))
+        held[mode] = receive(sessions[mode].consumer(stage.beside(name)))
     waiting = connection.session(AckMode.CLIENT)
-    waits = waiting.consumer(f"{stage.queue}.waits", redelivery_policy=SLOW)
-    stage.send("waits", queue=f"{stage.queue}.waits")
+    waits = waiting.consumer(stage.beside("waits"), redelivery_policy=SLOW)
+    stage.send("waits", queue=stage.beside("waits"))
     receive(waits)
     waiting.recover()
     listening = connection.session(AckMode.CLIENT)
-    stage.send("heard", queue=f"{stage.queue}.heard")
-    listening.consumer(f"{stage.queue}.heard").listen(handle)
+    stage.send("heard", queue=stage.beside("heard"))
+    listening.consumer(stage.beside("heard")).listen(handle)
     assert entered.wait(SOON)
     before = len(passed)
     outage.begin()

@@ -102,7 +102,7 @@ def test_a_transaction(stage: Stage) -> None:
     lives = Lives()
     session, consumer = stage.consuming(AckMode.TRANSACTED, observer=lives)
     receive(consumer), receive(consumer)
-    sent = session.producer(stage.queue + ".next").send("three")
+    sent = session.producer(stage.beside("next")).send("three")
     session.commit()
     after_commit = kinds(lives, Sent, Committed, Acknowledged)
     assert after_commit == ["Sent", "Acknowledged", "Acknowledged", "Committed"]
@@ -110,7 +110,7 @@ def test_a_transaction(stage: Stage) -> None:
     assert isinstance(first, Sent)
     assert (first.message is sent, first.confirmed) == (True, False)
     assert lives.of(Committed) == [Committed(first.session, sent=1, received=2)]
-    stage.left(stage.queue + ".next", at_least=1)
+    stage.left(stage.beside("next"), at_least=1)
 
 
 def test_sends(stage: Stage) -> None:

@@ -103,7 +103,7 @@ def test_the_shared_strategy_reports_origin_cause_and_count(stage: Stage) -> Non
     cause = str(letter.properties["dlqDeliveryFailureCause"])
     assert "Delivery[2] exceeds redelivery policy limit:" in cause
     assert "no such account" in cause
-    assert letter.properties["originalDestination"] == f"queue://{stage.queue}"
+    assert letter.properties["originalDestination"] == f"queue://{stage.said(stage.queue)}"
     assert str(letter.properties["originalExpiration"]) == "0"
     assert str(letter.properties["dlqDeliveryCount"]) == "2"
     assert letter.properties["colour"] == "red"
@@ -131,7 +131,7 @@ def test_the_individual_strategy_has_a_queue_for_each_destination(stage: Stage) 
     for _ in range(2):
         receive(consumer)
         session.rollback()
-    assert bodies(stage.dead_letters(f"DLQ.ours.{stage.queue}", at_least=1)) == ["bad"]
+    assert bodies(stage.dead_letters(stage.under("DLQ.ours"), at_least=1)) == ["bad"]
     assert stage.dead_letters() == []
 
 
@@ -203,10 +203,10 @@ def test_the_policy_of_the_queue_wins_over_the_default(stage: Stage) -> None:
 @pytest.mark.needs("queue patterns", refused=UnsupportedError)
 def test_a_wildcard_consumer_uses_the_policy_of_the_real_queue(stage: Stage) -> None:
     """The Java client uses the entry of the consumer's own pattern."""
-    stage.send("bad", queue=f"{stage.queue}.strict")
-    policies = RedeliveryPolicyMap({f"{stage.queue}.strict": RedeliveryPolicy(maximum_redeliveries=0)}, default=AT_ONCE)
+    stage.send("bad", queue=stage.under("strict"))
+    policies = RedeliveryPolicyMap({stage.under("strict"): RedeliveryPolicy(maximum_redeliveries=0)}, default=AT_ONCE)
     session = stage.session(AckMode.TRANSACTED, redelivery_policies=policies)
-    consumer = session.consumer(f"{stage.queue}.*")
+    consumer = session.consumer(stage.under("*"))
     receive(consumer)
     session.rollback()
     assert nothing_comes(consumer)
@@ -221,7 +221,7 @@ def test_a_dead_letter_queue_that_refuses_loses_nothing(stage: Stage, caplog: py
         AckMode.TRANSACTED if stage.pair.can("transactions") else AckMode.CLIENT,
         **{"username": "restricted", "password": "restricted"},
         redelivery_policy=RedeliveryPolicy(maximum_redeliveries=0),
-        dead_letter_strategy=SharedDeadLetterStrategy(f"denied.{stage.queue}"),
+        dead_letter_strategy=SharedDeadLetterStrategy(stage.under("denied")),
         reconnect=ReconnectPolicy(maximum_delay=0.1),
         exception_listener=lambda _: None,
         observer=seen,

@@ -94,7 +94,7 @@ def test_headers_arrive(stage: Stage) -> None:
     _, consumer = stage.consuming(AckMode.AUTO)
     message = receive(consumer)
     assert (message.correlation_id, message.reply_to, message.type) == ("c:1\n", Topic("replies"), "order")
-    assert (message.priority, message.persistent, message.destination) == (7, True, Queue(stage.queue))
+    assert (message.priority, message.persistent, message.destination) == (7, True, Queue(stage.said(stage.queue)))
     assert message.timestamp is not None
     assert message.expiration is not None
     assert abs(message.timestamp - before) < timedelta(seconds=10)
@@ -152,14 +152,14 @@ def test_received_message_is_read_only_and_its_copy_is_not(stage: Stage) -> None
 
 def test_forwarded_message_is_a_new_one(stage: Stage) -> None:
     """Nothing that the broker wrote on the first delivery leaks into the second message."""
-    target = f"{stage.queue}.target"
+    target = stage.beside("target")
     stage.send("a", correlation_id="c")
     session, consumer = stage.consuming(AckMode.TRANSACTED)
     message = receive(consumer)
     session.producer(target).send(message.copy())
     session.commit()
     (forwarded,) = stage.left(target, at_least=1)
-    assert (forwarded.body, forwarded.correlation_id, forwarded.destination) == ("a", "c", Queue(target))
+    assert (forwarded.body, forwarded.correlation_id, forwarded.destination) == ("a", "c", Queue(stage.said(target)))
     assert forwarded.message_id != message.message_id
     assert forwarded.delivery_count == 1
     assert set(forwarded.properties) == {"ref"}

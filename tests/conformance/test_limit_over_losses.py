@@ -16,7 +16,7 @@ MODES = [AckMode.TRANSACTED, AckMode.CLIENT, AckMode.INDIVIDUAL]
 @may_hide
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
 def test_what_ends_its_connection_each_time_is_dead_lettered(stage: Stage, outage: Outage, mode: AckMode) -> None:
-    strategy = SharedDeadLetterStrategy(f"{stage.queue}.dead")
+    strategy = SharedDeadLetterStrategy(stage.beside("dead"))
     stage.send("cuts")
     session = outage.connect(prefetch=1, redelivery_policy=ONCE_MORE, dead_letter_strategy=strategy).session(mode)
     consumer = session.consumer(stage.queue)
@@ -33,7 +33,7 @@ def test_what_ends_its_connection_each_time_is_dead_lettered(stage: Stage, outag
     message = receive(consumer)
     assert (message.body, counts) == ("good", [1, 2])
     session.commit() if session.transacted else message.acknowledge()
-    (letter,) = stage.left(f"{stage.queue}.dead", at_least=1)
+    (letter,) = stage.left(stage.beside("dead"), at_least=1)
     assert letter.dead_letter is not None
     assert (letter.body, letter.dead_letter.count) == ("cuts", 2)
 
@@ -43,7 +43,7 @@ def test_what_ends_its_connection_each_time_is_dead_lettered(stage: Stage, outag
 def test_a_listener_that_ends_its_connection_gets_a_message_no_more_often(
     stage: Stage, outage: Outage, mode: AckMode
 ) -> None:
-    strategy = SharedDeadLetterStrategy(f"{stage.queue}.dead")
+    strategy = SharedDeadLetterStrategy(stage.beside("dead"))
     connection = outage.connect(prefetch=1, redelivery_policy=ONCE_MORE, dead_letter_strategy=strategy)
     stage.send("cuts")
     got: list[tuple[object, int]] = []
@@ -55,7 +55,7 @@ def test_a_listener_that_ends_its_connection_gets_a_message_no_more_often(
         message.acknowledge()
 
     connection.session(mode).consumer(stage.queue).listen(callback)
-    letter = receive(stage.connect().session().consumer(f"{stage.queue}.dead"))
+    letter = receive(stage.connect().session().consumer(stage.beside("dead")))
     stage.send("good")
     until(lambda: bool(got) and got[-1][0] == "good")
     assert [count for body, count in got if body == "cuts"] == [1, 2]

@@ -124,7 +124,7 @@ def test_listener_that_always_raises_ends_in_the_dead_letter_queue(stage: Stage)
 
 
 def test_listener_may_send_and_commit_on_its_own_session(stage: Stage) -> None:
-    target = f"{stage.queue}.target"
+    target = stage.beside("target")
     session, consumer = stage.consuming(AckMode.TRANSACTED)
     producer = session.producer(target)
 
@@ -145,7 +145,7 @@ def test_listener_may_send_and_commit_on_its_own_session(stage: Stage) -> None:
 
 @pytest.mark.everywhere_in_long_form
 def test_listeners_of_one_session_run_one_at_a_time(stage: Stage) -> None:
-    other = f"{stage.queue}.other"
+    other = stage.beside("other")
     session, consumer = stage.consuming(AckMode.AUTO)
     alone = threading.Lock()
     overlaps: list[str] = []
@@ -183,7 +183,7 @@ def test_receive_is_refused_while_a_listener_is_set_and_allowed_after(stage: Sta
 @pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.CLIENT, AckMode.INDIVIDUAL, AckMode.TRANSACTED])
 def test_consumers_and_listeners_are_added_to_a_session_that_listens(stage: Stage, mode: AckMode) -> None:
     """As people write ``s.consumer(a).listen(f); s.consumer(b).listen(g)``, with messages that come meanwhile."""
-    queues = [f"{stage.queue}.{number}" for number in range(3)]
+    queues = [stage.beside(number) for number in range(3)]
     session = stage.session(mode)
     seen: Seen = SimpleQueue()
     consumers = []
@@ -193,7 +193,7 @@ def test_consumers_and_listeners_are_added_to_a_session_that_listens(stage: Stag
         consumer.listen(lambda message: seen.put((str(message.destination), 1, message.body == "before")))
         consumers.append(consumer)
         stage.send("after", queue=queue)
-    wanted = sorted((f"queue://{queue}", 1, before) for queue in queues for before in (False, True))
+    wanted = sorted((f"queue://{stage.said(queue)}", 1, before) for queue in queues for before in (False, True))
     assert sorted(next_of(seen, 6)) == wanted
     calls: list[Callable[[], object]] = [
         lambda: consumers[0].receive(timeout=0),
@@ -205,7 +205,7 @@ def test_consumers_and_listeners_are_added_to_a_session_that_listens(stage: Stag
     consumers[0].listen(None)
     consumers[1].close()
     stage.send("last", queue=queues[2])
-    assert next_of(seen, 1) == [(f"queue://{queues[2]}", 1, False)]
+    assert next_of(seen, 1) == [(f"queue://{stage.said(queues[2])}", 1, False)]
     session.close()
 
 
@@ -224,7 +224,7 @@ def test_closing_a_session_ends_its_listener(stage: Stage) -> None:
 @pytest.mark.parametrize("what", ["session", "connection"])
 def test_close_waits_for_the_running_callback_which_may_still_commit(stage: Stage, what: str) -> None:
     """JMS 3.1, "Closing a session": its facilities remain available to a listener until that returns."""
-    target = f"{stage.queue}.target"
+    target = stage.beside("target")
     connection = stage.connect()
     session = connection.session(AckMode.TRANSACTED)
     consumer, producer = session.consumer(stage.queue), session.producer(target)

@@ -34,7 +34,7 @@ def test_blocking_nothing_overtakes_a_delayed_message(stage: Stage) -> None:
 
 @pytest.mark.everywhere_in_long_form
 def test_blocking_holds_back_that_consumer_only(stage: Stage) -> None:
-    other = f"{stage.queue}.other"
+    other = stage.beside("other")
     stage.send("a")
     stage.send("x", queue=other)
     session, consumer = stage.consuming(AckMode.TRANSACTED, redelivery_policy=delayed(2.5))

@@ -25,7 +25,7 @@ def test_r6_client_recover_starts_again_from_the_first_unacknowledged(stage: Sta
 
 
 def test_r6_recover_concerns_every_consumer_of_the_session(stage: Stage) -> None:
-    other = f"{stage.queue}.other"
+    other = stage.beside("other")
     stage.send("a")
     stage.send("x", queue=other)
     session, consumer = stage.consuming(AckMode.CLIENT)

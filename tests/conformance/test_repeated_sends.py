@@ -118,7 +118,7 @@ def test_a_transaction_that_has_only_sent_outlives_a_loss(stage: Stage, outage: 
 def test_a_transaction_that_has_received_is_rolled_back_all_the_same(stage: Stage, outage: Outage) -> None:
     stage.send("in")
     with connect(outage).session("transacted") as session:
-        consumer, producer = session.consumer(stage.queue), session.producer(f"{stage.queue}.out")
+        consumer, producer = session.consumer(stage.queue), session.producer(stage.beside("out"))
         receive(consumer)
         producer.send("out")
         outage.begin()
@@ -127,7 +127,7 @@ def test_a_transaction_that_has_received_is_rolled_back_all_the_same(stage: Stag
         producer.send("out")
         assert receive(consumer).body == "in"
         session.commit()
-    assert stage.left_bodies(f"{stage.queue}.out", at_least=1) == ["out"]
+    assert stage.left_bodies(stage.beside("out"), at_least=1) == ["out"]
 
 
 @pytest.mark.parametrize("work", ["send", "send_async", "commit"])

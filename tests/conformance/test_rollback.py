@@ -10,7 +10,7 @@ from redelivery import AckMode, IllegalStateError
 
 @pytest.mark.promise("classic-redelivered")
 def test_r7_rollback_destroys_what_was_sent_and_recovers_what_was_received(stage: Stage) -> None:
-    target = f"{stage.queue}.target"
+    target = stage.beside("target")
     stage.send("a", "b")
     session, consumer = stage.consuming(AckMode.TRANSACTED)
     producer = session.producer(target)
@@ -29,7 +29,7 @@ def test_r7_rollback_destroys_what_was_sent_and_recovers_what_was_received(stage
 
 
 def test_r7_commit_makes_sends_and_receives_one(stage: Stage) -> None:
-    target = f"{stage.queue}.target"
+    target = stage.beside("target")
     stage.send("a")
     session, consumer = stage.consuming(AckMode.TRANSACTED)
     session.producer(target).send(receive(consumer).body + "!")

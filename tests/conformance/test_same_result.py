@@ -60,7 +60,7 @@ def exhausted(stage: Stage) -> list[float]:
 
     assert deliveries == DELIVERIES
     (letter,) = stage.dead_letters(at_least=1)
-    assert described(letter) == {**LETTER, "originalDestination": f"queue://{stage.queue}"}
+    assert described(letter) == {**LETTER, "originalDestination": f"queue://{stage.said(stage.queue)}"}
     cause_reported = str(letter.properties["dlqDeliveryFailureCause"])
     assert cause_reported.startswith("Delivery[4] exceeds redelivery policy limit:")
     assert "cause:" in cause_reported

@@ -110,7 +110,7 @@ def test_a_listener_hears_what_it_selects(stage: Stage) -> None:
 @evaluated
 def test_a_subscriber_of_a_topic_gets_what_it_selects(stage: Stage) -> None:
     session = stage.session(AckMode.AUTO)
-    topic = f"topic://{stage.queue}.news"
+    topic = f"topic://{stage.under('news')}"
     red, all_of_them = session.consumer(topic, selector=RED), session.consumer(topic)
     for body in "aAbB":
         session.producer(topic).send(body, properties={"colour": "red" if body.isupper() else "blue"})

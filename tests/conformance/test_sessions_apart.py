@@ -15,13 +15,13 @@ NEVER = RedeliveryPolicy(maximum_redeliveries=0)
 @pytest.mark.parametrize("other", ["made before", "made later", "dead-letters by copy"])
 def test_what_a_session_enlisted_is_acknowledged_whatever_another_one_ends(stage: Stage, other: str) -> None:
     """On Classic some ACKs are in the transaction before the commit; a COMMIT of the same socket would forget them."""
-    count, queue = 10, f"{stage.queue}.other"
+    count, queue = 10, stage.beside("other")
     stage.send(*numbered(count))
     stage.send("x", queue=queue)
     errors: list[JMSError] = []
     connection = stage.connect(
         redelivery_policy=AT_ONCE,
-        dead_letter_strategy=SharedDeadLetterStrategy(f"{stage.queue}.dlq"),
+        dead_letter_strategy=SharedDeadLetterStrategy(stage.beside("dlq")),
         exception_listener=errors.append,
     )
     mine = connection.session(AckMode.TRANSACTED)
@@ -37,11 +37,11 @@ def test_what_a_session_enlisted_is_acknowledged_whatever_another_one_ends(stage
     mine.commit()
     connection.close()
     assert (stage.left_bodies(), stage.left_bodies(queue), errors) == ([], [], [])
-    assert stage.left_bodies(f"{stage.queue}.dlq") == (["x"] if mode == AckMode.INDIVIDUAL else [])
+    assert stage.left_bodies(stage.beside("dlq")) == (["x"] if mode == AckMode.INDIVIDUAL else [])
 
 
 def test_what_a_session_has_parked_is_acknowledged_though_another_one_commits(stage: Stage) -> None:
-    count, queue = 20, f"{stage.queue}.other"
+    count, queue = 20, stage.beside("other")
     stage.send(*numbered(count))
     stage.send("x", queue=queue)
     errors: list[JMSError] = []

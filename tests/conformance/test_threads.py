@@ -108,7 +108,7 @@ def test_two_sessions_of_one_connection_work_side_by_side(stage: Stage) -> None:
 
 def test_two_sessions_each_receiving_only_after_the_other(stage: Stage) -> None:
     """The thread that reads the wire wakes the other when it leaves: neither starves."""
-    ping, pong = f"{stage.queue}.ping", f"{stage.queue}.pong"
+    ping, pong = stage.beside("ping"), stage.beside("pong")
     connection = stage.connect()
     rounds = 50
     seen: list[str] = []
@@ -131,7 +131,7 @@ def test_two_sessions_each_receiving_only_after_the_other(stage: Stage) -> None:
 
 
 def test_several_consumers_of_one_session_take_turns(stage: Stage) -> None:
-    queues = [f"{stage.queue}.{number}" for number in range(3)]
+    queues = [stage.beside(number) for number in range(3)]
     for queue in queues:
         stage.send(*numbered(20), queue=queue)
     session = stage.session(AckMode.TRANSACTED)

@@ -20,7 +20,7 @@ LIVES = pytest.mark.needs("a connection that survives a refusal")
 
 
 def test_everything_of_one_session_commits_as_one(stage: Stage) -> None:
-    targets = [f"{stage.queue}.target{number}" for number in range(3)]
+    targets = [stage.beside(f"target{number}") for number in range(3)]
     stage.send(*numbered(18))
     session, consumer = stage.consuming(AckMode.TRANSACTED)
     producers = [session.producer(target) for target in targets]
@@ -35,7 +35,7 @@ def test_everything_of_one_session_commits_as_one(stage: Stage) -> None:
 @pytest.mark.parametrize("count", [1, pytest.param(60, marks=beyond_the_window)])
 def test_another_sessions_commit_does_not_take_what_a_rollback_releases(stage: Stage, count: int) -> None:
     """Classic's COMMIT forgets what the other sessions of the connection have acknowledged in their transactions."""
-    other = f"{stage.queue}.other"
+    other = stage.beside("other")
     stage.send(*numbered(count))
     stage.send(*numbered(count), queue=other)
     errors: list[JMSError] = []
@@ -54,8 +54,8 @@ def test_another_sessions_commit_does_not_take_what_a_rollback_releases(stage: S
 
 
 def test_two_sessions_of_one_connection_do_not_mix_their_transactions(stage: Stage) -> None:
-    target = f"{stage.queue}.target"
-    queues = [f"{stage.queue}.{body}" for body in "ab"]  # of one queue a window of 1 may take both: it moves on
+    target = stage.beside("target")
+    queues = [stage.beside(body) for body in "ab"]  # of one queue a window of 1 may take both: it moves on
     for queue, body in zip(queues, "ab", strict=True):
         stage.send(body, queue=queue)
     connection = stage.connect()
@@ -77,16 +77,16 @@ def test_a_refused_send_outside_a_transaction_raises_and_the_connection_lives(st
     session = stage.session(AckMode.AUTO, **RESTRICTED)
     producer = session.producer()
     with pytest.raises(SecurityError, match="denied"):
-        producer.send("a", f"denied.{stage.queue}")
-    producer.send("b", f"allowed.{stage.queue}")
+        producer.send("a", stage.under("denied"))
+    producer.send("b", stage.under("allowed"))
     session.close()
-    assert stage.left_bodies(f"allowed.{stage.queue}", at_least=1) == ["b"]
+    assert stage.left_bodies(stage.under("allowed"), at_least=1) == ["b"]
 
 
 @LIVES
 @pytest.mark.needs("refusals")
 def test_a_send_to_a_full_queue_raises_and_the_connection_lives(stage: Stage) -> None:
-    full = f"full.{stage.queue}"
+    full = stage.under("full")
     session = stage.session(AckMode.AUTO)
     producer = session.producer()
     sent = 0
@@ -106,14 +106,14 @@ def test_a_send_to_a_full_queue_raises_and_the_connection_lives(stage: Stage) ->
 
 @pytest.mark.needs("refusals")
 def test_a_refused_send_commits_nothing_whatever_becomes_of_the_connection(stage: Stage) -> None:
-    allowed = f"allowed.{stage.queue}"
+    allowed = stage.under("allowed")
     stage.send("a", "b")
     session = stage.session(AckMode.TRANSACTED, **RESTRICTED)
     consumer, producer = session.consumer(stage.queue), session.producer()
     receive_all(consumer, 2)
 
     def send_and_commit() -> None:
-        for target in (allowed, f"denied.{stage.queue}", allowed):
+        for target in (allowed, stage.under("denied"), allowed):
             producer.send("copy", target)
         session.commit()
 
@@ -129,13 +129,13 @@ def test_a_refused_send_commits_nothing_whatever_becomes_of_the_connection(stage
 @pytest.mark.parametrize("refused_at", [0, 1, 2])
 def test_a_refused_send_rolls_the_whole_transaction_back(stage: Stage, refused_at: int) -> None:
     """Classic answers the send with an error and commits the rest, so the client must not let it."""
-    allowed = f"allowed.{stage.queue}"
+    allowed = stage.under("allowed")
     stage.send("a", "b")
     session = stage.session(AckMode.TRANSACTED, **RESTRICTED)
     consumer, producer = session.consumer(stage.queue), session.producer()
     received = receive_all(consumer, 2)
     targets = [allowed, allowed, allowed]
-    targets[refused_at] = f"denied.{stage.queue}"
+    targets[refused_at] = stage.under("denied")
     for target in targets:
         producer.send("copy", target)
     with pytest.raises(TransactionRolledBackError) as raised:
@@ -155,13 +155,13 @@ def test_a_refused_send_rolls_the_whole_transaction_back(stage: Stage, refused_a
 @pytest.mark.needs("refusals")
 @beyond_the_window
 def test_a_refused_send_after_a_batch_larger_than_the_window(stage: Stage) -> None:
-    allowed = f"allowed.{stage.queue}"
+    allowed = stage.under("allowed")
     stage.send(*numbered(401))
     session = stage.session(AckMode.TRANSACTED, **RESTRICTED)
     consumer, producer = session.consumer(stage.queue), session.producer()
     for message in receive_all(consumer, 401):
         producer.send(message.body, allowed)
-    producer.send("no", f"denied.{stage.queue}")
+    producer.send("no", stage.under("denied"))
     with pytest.raises(TransactionRolledBackError):
         session.commit()
     assert bodies(receive_all(consumer, 401)) == numbered(401)

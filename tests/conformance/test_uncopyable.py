@@ -82,7 +82,7 @@ def foreign(pair: Pair) -> Foreign:
 def consume(stage: Stage, seen: list[Message]) -> None:
     """Fail all but what is called good, with a window of one message, until that has come."""
     connection = stage.connect(
-        redelivery_policy=ONCE, dead_letter_strategy=SharedDeadLetterStrategy(f"{stage.queue}.dlq"), prefetch=1
+        redelivery_policy=ONCE, dead_letter_strategy=SharedDeadLetterStrategy(stage.beside("dlq")), prefetch=1
     )
     with connection.session("individual") as session, session.consumer(stage.queue) as consumer:
         end = monotonic() + 3 * SOON
@@ -100,7 +100,7 @@ def consume(stage: Stage, seen: list[Message]) -> None:
 def letters(stage: Stage, number: int) -> list[Message]:
     """So many dead letters, in their order."""
     with stage.connect() as connection, connection.session() as session:
-        consumer = session.consumer(f"{stage.queue}.dlq")
+        consumer = session.consumer(stage.beside("dlq"))
         found = [consumer.receive(timeout=SOON) for _ in range(number)]
         assert consumer.receive(timeout=0.2) is None
     assert None not in found

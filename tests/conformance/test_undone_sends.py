@@ -25,10 +25,10 @@ def test_what_was_sent_and_undone_is_never_seen(stage: Stage, way: str, body: st
     errors: list[JMSError] = []
     connection = stage.connect(exception_listener=errors.append)
     session = connection.session(AckMode.TRANSACTED)
-    kept = f"{stage.queue}.kept"
+    kept = stage.beside("kept")
     session.producer(kept).send("1")
     session.commit()  # over AMQP the next transaction is declared by now
-    queues = [f"{stage.queue}.{number}" for number in range(LINKS)]
+    queues = [stage.beside(number) for number in range(LINKS)]
     undo(connection, session, way, [*queues, queues[0]], body)
     if way == "connection":
         connection = stage.connect(exception_listener=errors.append)
