@@ -13,6 +13,13 @@ _URL: Final = "url, such as stomp://host:61613 or amqp://host:5672"
 _SOURCE_ACKNOWLEDGES: Final = "leave it out: the source acknowledges a message when its row is durable in walLocation"
 _OWN_CONNECTIONS: Final = "leave it out: each process of Spark makes a connection of its own, with an id of its own"
 _NO_OFFSETS: Final = "leave it out: a queue has no offsets; a query goes on where its checkpoint and walLocation are"
+_NO_TOPICS: Final = (
+    "destination with a queue, to which the broker copies the topic (by a virtual topic, a divert or a binding)"
+)
+_LARGER: Final = (
+    "leave it out: a batch begins when there are rows; .trigger(processingTime='10 seconds') makes larger ones"
+)
+_STAYS: Final = "leave it out: the queue, and what is in it, stays when a query ends"
 _ALL_COLUMNS: Final = "leave it out: every row has all columns, so select those that you want after load()"
 
 # Names without case, dots, dashes and underscores; an option's name is shown, any other text is the advice itself.
@@ -32,16 +39,17 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
             "address",
         ),
         *("servers", "connection", "connectionfactory", "connectionstring", "bootstrapservers", "endpoint", "jmsurl"),
-        *("kafkabootstrapservers", "providerurl", "brokerhost", "brokerport"),
+        *("kafkabootstrapservers", "serviceurl", "adminurl", "providerurl", "brokerhost", "brokerport"),
     ),
     "the path of url: amqp://host/name": ("vhost", "virtualhost", "amqpvhost"),
     "the scheme of url: stomp+ssl://host:61614 or amqps://host:5671": ("ssl", "tls", "usessl", "usetls", "sslenabled"),
     "the scheme of url: stomp://, stomp+ssl://, amqp:// or amqps://": ("protocol", "transport", "scheme"),
     "dialect": ("brokertype", "provider", "vendor", "product"),
     "destination": (
-        *("queue", "queuename", "queues", "topic", "topicname", "topics", "subscribe", "subscribepattern", "assign"),
+        *("queue", "queuename", "queues", "assign", "subscription", "subscriptionid", "streamname", "topicpartition"),
         *("destinationname", "destinationtype", "from", "to", "channel", "routingkey", "jmsdestination"),
     ),
+    _NO_TOPICS: ("topic", "topicname", "topics", "topicid", "topicspattern", "subscribe", "subscribepattern"),
     "username": ("login", "usr", "principal", "userid", "jmsusername"),
     "password": ("pass", "passwd", "pwd", "passcode", "secret", "jmspassword"),
     "selector": ("messageselector", "filter", "where", "query", "condition"),
@@ -60,8 +68,25 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "maxBytesPerBatch": ("maxbytespertrigger", "maxbytes", "maxbatchbytes"),
     "numPartitions": ("partitions", "minpartitions", "parallelism", "numtasks"),
-    "lanes": ("threads", "consumers", "concurrency", "concurrentconsumers", "maxconcurrentconsumers", "receivers"),
-    "prefetch": ("prefetchsize", "prefetchcount", "queueprefetch", "prefetchpolicy", "consumerwindowsize"),
+    "lanes": (
+        "numfetchpartitions",
+        "maxfetchparallelism",
+        "threads",
+        "consumers",
+        "concurrency",
+        "concurrentconsumers",
+        "maxconcurrentconsumers",
+        "receivers",
+    ),
+    "prefetch": (
+        "fetchbuffersize",
+        "maxfetchrecords",
+        "prefetchsize",
+        "prefetchcount",
+        "queueprefetch",
+        "prefetchpolicy",
+        "consumerwindowsize",
+    ),
     "receiveTimeout": ("timeout", "polltimeout", "polltimeoutms", "kafkaconsumerpolltimeoutms", "readtimeout"),
     "maxReconnectTime": ("connecttimeout", "connectiontimeout", "reconnect", "requesttimeout", "retrytimeout"),
     "deadLetterQueue": (
@@ -95,6 +120,8 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
         "clientid",
         "jmsclientid",
         "groupid",
+        "groupidprefix",
+        "kafkagroupid",
         "consumergroup",
         "group",
         "durablesubscriptionname",
@@ -102,8 +129,16 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     _NO_OFFSETS: (
         *("startingoffsets", "endingoffsets", "startingoffset", "startingtimestamp", "startingoffsetsbytimestamp"),
-        *("startingposition", "offset", "endingtimestamp", "minoffsetspertrigger"),
+        *("startingposition", "initialposition", "offset", "endingtimestamp"),
     ),
+    _LARGER: (
+        "minoffsetspertrigger",
+        "maxtriggerdelay",
+        "minmessagesperbatch",
+        "minrowspertrigger",
+        "minpartitionsize",
+    ),
+    _STAYS: ("deletesubscriptiononstreamstop", "autodelete"),
     "leave it out: the source redelivers in order": ("nonblockingredelivery",),
     "leave it out: what goes wrong ends the query, which says why": ("exceptionlistener",),
     "leave it out: a query is observed by Spark's own StreamingQueryListener": ("observer", "listener"),
