@@ -81,9 +81,29 @@ class DefaultSource(DataSource):
 
         given = self._options()
         if "wallocation" in {name.lower() for name in given}:
+            _check_spark()
             _check_installed()
             return SourceOptions.parse(given)
         return BrowseOptions.parse(given)
+
+
+def _check_spark() -> None:
+    """Refuse a stream on a Spark that cannot limit a batch of a Python source (before 4.2).
+
+    Raises:
+        ConfigError: it cannot; the text says its version and the next step.
+    """
+    from importlib.util import find_spec
+
+    import pyspark
+
+    from redelivery.model.errors import ConfigError
+
+    if find_spec("pyspark.sql.streaming.datasource") is None:
+        raise ConfigError(
+            f"a stream of jms needs Spark 4.2 or newer, and this is PySpark {pyspark.__version__}: install "
+            "'pyspark>=4.2', or choose a runtime of your platform with Spark 4.2"
+        )
 
 
 def _check_installed() -> None:
