@@ -82,7 +82,7 @@ class Producer(BaseProducer, Closing):  # asyncio
             flow = send_when_connected(core, message, pending, transacted=self._transacted, batched=batched)
             pending = await core.do(flow)
         else:
-            if (finder := core.epoch.channel.finder) is not None:
+            if (finder := core.epoch.channel.finder) is not None and finder.must_find(message.destination):
                 await core.do(found(finder, message.destination))
             send(core, message, pending, transacted=self._transacted)
         if core.epoch.lost is None and core.epoch.channel.congested:

@@ -79,7 +79,7 @@ class Producer(SendsAsync, Closing):
             flow = send_when_connected(core, message, pending, transacted=self._transacted, batched=batched)
             pending = core.do(flow)
         else:
-            if (finder := core.epoch.channel.finder) is not None:
+            if (finder := core.epoch.channel.finder) is not None and finder.must_find(message.destination):
                 core.do(found(finder, message.destination))
             send(core, message, pending, transacted=self._transacted)
         if core.epoch.lost is None and core.epoch.channel.congested:

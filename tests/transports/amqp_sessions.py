@@ -53,6 +53,7 @@ class Client(scripted.Client):
         super().__init__(port, opened=False)
         defaults = {"scheme": "amqp", "host": "127.0.0.1", "port": port, "heartbeat": 0.0, "close_timeout": 2.0}
         self.transport = AmqpTransport(TransportOptions(**{**defaults, **options}), self)
+        self.transport._places.refused = True  # no script answers a management
         if opened:
             self.open()
 

@@ -64,7 +64,7 @@ class BrokerEnd:
             self.answer(frame)
             raise LookedError
         if frame.headers.get("destination") == "redelivery.answers":  # there are no queues of other names
-            for question in [self.take("SEND") for _ in range(3)]:
+            for question in [self.take("SEND") for _ in range(4)]:
                 number = question.headers["correlation-id"]
                 self.send("MESSAGE", b'["{\\"data\\":[]}"]', _AMQ_OperationSucceeded="true", correlation_id=number)
             raise LookedError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final, cast
 
 from redelivery.model.destinations import Destination
@@ -18,6 +19,7 @@ from redelivery.transports.amqp.connection.protocol import AmqpConnection, amqp_
 from redelivery.transports.amqp.engine import AmqpEngine
 from redelivery.transports.amqp.links.management import ManagementNode
 from redelivery.transports.amqp.links.probing import Prober
+from redelivery.transports.amqp.managing.addresses import PlaceFinder, Places
 from redelivery.transports.amqp.managing.entities import EntityQueues
 from redelivery.transports.amqp.managing.operations import OperationQueues
 from redelivery.transports.amqp.managing.resources import ResourceQueues
@@ -73,6 +75,7 @@ class AmqpTransport(Transport):
         self._connection: AmqpConnection | None = None
         self._dialect: AmqpDialect | None = None
         self._meaning = Meaning()
+        self._places = Places(options.made)
         self._relays = False
 
     def open(self) -> Flow[None]:
@@ -133,9 +136,19 @@ class AmqpTransport(Transport):
         """See `Transport.channel`."""
         yield from ()
         assert self._dialect is not None, "set with the connection"
-        context = AmqpChannelContext(self._opened(), events, self._dialect, self._meaning)
+        context = AmqpChannelContext(self._opened(), events, self._dialect, self._meaning, self._places.routes)
+        node, finder = self._dialect.queues, None
+        if isinstance(node, OperationsNode):
+            capability = self._dialect.temporary_queue_capability
+            asks = partial(OperationQueues, context.protocol, node, capability, events.waiter)
+            finder = PlaceFinder(self._places, node.address, asks)
         return AmqpChannel(
-            context, mode, self.events.on_error, relays=self._relays, request_timeout=self.options.request_timeout
+            context,
+            mode,
+            self.events.on_error,
+            relays=self._relays,
+            request_timeout=self.options.request_timeout,
+            finder=finder,
         )
 
     def temporary(self, kind: type[Destination], waiter: Waiter) -> Flow[Destination]:

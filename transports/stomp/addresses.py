@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from uuid import uuid4
 
@@ -26,6 +26,7 @@ from redelivery.model.errors import (
 from redelivery.policies.destinations.bound import BoundTo
 from redelivery.transports.dialects.dialect import AddressQuestion, StompDialect
 from redelivery.transports.finding import QUALIFIED
+from redelivery.transports.management.bound import ANYCAST, FRESH, bound_queues, is_made, listing, queues_of
 from redelivery.transports.seam import Flow
 from redelivery.transports.stomp.beside import Login, answers
 from redelivery.transports.stomp.codec.errors import broker_error
@@ -36,9 +37,6 @@ from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)
 
-_ANYCAST: Final = "ANYCAST"
-_MOST: Final = 100  # queues of an address, or of a name, that are looked at
-_FRESH: Final = 30.0  # seconds after which an address whose queues have other names is asked for again
 _WHAT: Final = ("queues of the address", "queues of the name", "the address", "its settings")
 _TRIES: Final = 3  # at a list
 _NOT_MADE: Final = {
@@ -132,7 +130,7 @@ class AddressFinder:
         return route_to(name, on, named, self._dialect, made=True)
 
     def _keep(self, name: str, route: QueueRoute | None) -> None:
-        self._known[name] = monotonic() + _FRESH
+        self._known[name] = monotonic() + FRESH
         self.routes.pop(name, None)
         if route is not None:
             self.routes[name] = route
@@ -159,10 +157,10 @@ class AddressFinder:
                 break  # a list fails where a queue in it ends meanwhile
         said = {what: self._said(frame) for what, frame in frames.items()}
         on, named, address, rules = (said[what] for what in _WHAT)
-        made = any(each.get("autoCreated") == "false" for each in address.get("data", ()))
+        made = is_made(address.get("data", ()))
         needed = ("autoCreateQueues",) if address.get("data") else ("autoCreateAddresses", "autoCreateQueues")
         creates = all(rules.get(each) is not False for each in needed)
-        return [*_bound(on.get("data", ()))], [*_bound(named.get("data", ()))], made, creates
+        return bound_queues(on.get("data", ())), bound_queues(named.get("data", ())), made, creates
 
     def _answers(self, name: str) -> Flow[dict[str, Frame]]:
         try:
@@ -190,9 +188,9 @@ class AddressFinder:
         frames = [encode("SUBSCRIBE", subscribe, version=version)]
         address = address or name
         asked: tuple[tuple[str, list[object]], ...] = (
-            ("listQueues", _equal("address", address)),
-            ("listQueues", _equal("name", queue)),
-            ("listAddresses", _equal("name", address)),
+            ("listQueues", listing("address", address)),
+            ("listQueues", listing("name", queue)),
+            ("listAddresses", listing("name", address)),
             ("getAddressSettingsAsJSON", [address]),
         )
         for what, (operation, arguments) in zip(_WHAT, asked, strict=True):
@@ -235,18 +233,6 @@ class _Asked:
         return len(self.of(frames)) == len(_WHAT)
 
 
-def _equal(field: str, value: str) -> list[object]:
-    """The arguments of a list: of those where a field has that value."""
-    wanted = {"field": field, "operation": "EQUALS", "value": value, "sortField": "name", "sortOrder": "asc"}
-    return [json.dumps(wanted), 1, _MOST]
-
-
-def _bound(rows: Iterable[Mapping[str, Any]]) -> Iterator[BoundTo]:
-    for each in rows:
-        name, address = str(each.get("name", "")), str(each.get("address", ""))
-        yield BoundTo(name, address, each.get("routingType") == _ANYCAST, each.get("temporary") == "true")
-
-
 def route_to(
     name: str, on: list[BoundTo], named: list[BoundTo], dialect: StompDialect, *, made: bool
 ) -> tuple[QueueRoute | None, bool]:
@@ -262,22 +248,18 @@ def route_to(
         made: somebody has made the address, so that its MULTICAST queues are no mere subscriptions.
     """
     kinds = {each.anycast for each in on}
-    if QUALIFIED in name:
-        address = name.rpartition(QUALIFIED)[0]
-        if own := next((each for each in named if each.address == address), None):
-            return _way(own, dialect), True
-        return (_way(BoundTo(name, "", anycast=False), dialect) if kinds == {False} else None), False
-    if own := next((each for each in named if each.address == name), None):
-        return (None if own.anycast else _way(own, dialect)), True
-    if named:
-        return _way(named[0], dialect), True
-    anycast = [each for each in on if each.anycast]
-    if not anycast:
-        bound = [each for each in on if not each.temporary]
-        return (_several(name, bound, "MULTICAST") if bound and made else None), bool(bound) and made
-    if anycast[1:]:
-        return _several(name, anycast, _ANYCAST), True
-    way = _way(anycast[0], dialect)
+    found = queues_of(name, on, named, made=made)
+    if not found:
+        of_a_topic = QUALIFIED in name and kinds == {False}
+        return (_way(BoundTo(name, "", anycast=False), dialect) if of_a_topic else None), False
+    first = found[0]
+    if first.address != name:  # it is named whole, or its address has another name
+        return _way(first, dialect), True
+    if first.name == name:
+        return (None if first.anycast else _way(first, dialect)), True
+    if found[1:] or not first.anycast:
+        return _several(name, found), True
+    way = _way(first, dialect)
     return (
         way if False in kinds else QueueRoute(name, (), way.source)
     ), True  # a topic's subscriptions may be beside it
@@ -291,12 +273,13 @@ def _way(queue: BoundTo, dialect: StompDialect) -> QueueRoute:
     return QueueRoute(name, dialect.send_to_topic, name, consume=dialect.consume_topic)
 
 
-def _several(name: str, queues: list[BoundTo], kind: str) -> QueueRoute:
+def _several(name: str, queues: Sequence[BoundTo]) -> QueueRoute:
     named = ", ".join(f"{name}{QUALIFIED}{each}" for each in sorted(each.name for each in queues)[:5])
+    kind = ANYCAST if queues[0].anycast else "MULTICAST"
     return QueueRoute(
         name,
         (),
         None,
-        f"queue://{name}: it is an address of the broker's, whose {kind} queues have other names, and a consumer of "
-        f"this name would make one more: consume one of them: {named}",
+        f"queue://{name}: it is an address of the broker's, whose {kind} queues "
+        f"have other names, and a consumer of this name would make one more: consume one of them: {named}",
     )

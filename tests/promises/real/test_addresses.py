@@ -31,7 +31,8 @@ from redelivery.policies.brokers.formats import read_content
 from redelivery.testing.brokers.spec import Site
 
 pytest.importorskip("proton")
-from proton import Message
+from proton import Message, symbol
+from proton.reactor import SenderOption
 from proton.utils import BlockingConnection
 
 pytestmark = [pytest.mark.short_form, pytest.mark.timeout(150)]
@@ -57,6 +58,7 @@ ADDRESSES: Final = """
 <address name="orders"><anycast><queue name="ordersQueue"/></anycast></address>
 <address name="named.many"><anycast><queue name="many.1"/><queue name="many.2"/></anycast></address>
 <address name="multi"><multicast><queue name="multi.1"/><queue name="multi.2"/></multicast></address>
+<address name="lost"><multicast><queue name="lost.1"/></multicast></address>
 <address name="both"><anycast><queue name="both.one"/></anycast>
 <multicast><queue name="both.all"/></multicast></address>
 <address name="empty"><anycast/></address>
@@ -74,7 +76,7 @@ ADDRESSES: Final = """
 """
 QUEUES: Final = {
     *("deadQueue", "lateQueue", "ordersQueue", "many.1", "many.2", "multi.1", "multi.2", "both.one", "both.all"),
-    *("bare.sent.its", "bare.sent.same"),
+    *("bare.sent.its", "bare.sent.same", "lost.1"),
     *("same", "each", "closed.its", "closed.same", "closed.each", "bare.its", "bare.same", "bare.each"),
 }
 # Of the user `restricted`, who may ask the management nothing: what he may do, by address.
@@ -249,6 +251,78 @@ def test_a_send_over_stomp_reaches_the_queues_of_the_address(broker: Artemis, mo
                 session.commit()
             holds(broker, name, found)
             broker.empty()
+
+
+LOST_OVER_AMQP: Final = ("ordersQueue", "lost", "lost::lost.1")
+
+
+def test_what_a_link_of_amqp_confirms_and_loses(broker: Artemis) -> None:
+    """What is sent to a queue's own name on another address, and to queues of a topic's kind."""
+    for address in LOST_OVER_AMQP:
+        connection = BlockingConnection(broker.urls["amqp"])
+        with closing(connection):
+            connection.create_sender(address, options=[OfAQueue()]).send(Message("x", durable=True))
+        assert (address, broker.depths()) == (address, {})
+
+
+class OfAQueue(SenderOption):  # type: ignore[misc]  # proton has no types
+    """The target is a queue's."""
+
+    def apply(self, sender: Any) -> None:
+        sender.target.capabilities.put_object(symbol("queue"))
+
+
+OVER_AMQP: Final = [*SENDS, ("each::each", {"each": 4})]
+
+
+@pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.TRANSACTED])
+@pytest.mark.parametrize("user", ["", "restricted"])
+def test_a_send_over_amqp_reaches_the_queues_of_the_address(broker: Artemis, mode: AckMode, user: str) -> None:
+    """Who may not ask the management has the file."""
+    given: dict[str, Any] = {"policies": broker.policies} if user else {}
+    url = broker.urls["amqp"].replace("://", f"://{user}:{user}@" if user else "://")
+    with redelivery.connect(url, **given) as connection, connection.session(mode) as session:
+        for name, found in OVER_AMQP:
+            producer = session.producer(name)
+            for number in range(4):
+                producer.send(f"m{number}")
+            if session.transacted:
+                session.commit()
+            holds(broker, name, found)
+            broker.empty()
+
+
+def test_a_send_over_amqp_makes_a_queue_beside_the_subscriptions_of_a_topic(broker: Artemis) -> None:
+    with (
+        redelivery.connect(broker.urls["amqp"]) as connection,
+        connection.session() as session,
+        session.consumer("topic://news.of.both"),
+    ):
+        session.producer("news.of.both").send("for the queue")
+        message = session.consumer("news.of.both").receive(timeout=10)
+        assert message is not None
+        assert message.body == "for the queue"
+
+
+def test_a_dead_letter_over_amqp_reaches_a_queue_by_its_own_name(broker: Artemis) -> None:
+    for name, found in (("deadQueue", "deadQueue"), ("multi::multi.2", "multi.2")):
+        letters = SharedDeadLetterStrategy(name)
+        with redelivery.connect(
+            broker.urls["amqp"], redelivery_policy=AT_ONCE, dead_letter_strategy=letters
+        ) as connection:
+            fail(connection, "same")
+        holds(broker, name, {found: 1})
+        broker.empty()
+
+
+def test_who_may_not_ask_over_amqp_gets_one_warning(broker: Artemis, caplog: pytest.LogCaptureFixture) -> None:
+    url = broker.urls["amqp"].replace("://", "://restricted:restricted@")
+    with redelivery.connect(url) as connection:
+        for name in ("same", "orders", "orders::ordersQueue"):
+            with connection.session() as session:
+                session.producer(name).send("x")
+    holds(broker, "same, orders", {"same": 1, "ordersQueue": 2})
+    assert sum("permission `manage`" in each.message for each in caplog.records) == 1
 
 
 CONSUMED: Final = ("orders", "ordersQueue", "orders::ordersQueue", "multi::multi.1", "multi.1", "both", "each", "new")

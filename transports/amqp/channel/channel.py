@@ -27,7 +27,7 @@ from redelivery.transports.amqp.channel.unsubscribing import free_name
 from redelivery.transports.amqp.codec.names import to_address
 from redelivery.transports.amqp.links.dispositions import RELEASED
 from redelivery.transports.amqp.links.receivers import AmqpDelivery, Receiver
-from redelivery.transports.finding import origin_notes
+from redelivery.transports.finding import Finder, found, origin_notes
 from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending
 
 
@@ -40,6 +40,7 @@ class AmqpChannel(Channel):
         report: is notified of errors that no call waits for.
         relays: the broker has the anonymous relay.
         request_timeout: seconds that a send waits for credit.
+        finder: see `Channel`.
     """
 
     def __init__(
@@ -50,7 +51,9 @@ class AmqpChannel(Channel):
         *,
         relays: bool,
         request_timeout: float,
+        finder: Finder | None = None,
     ) -> None:
+        self.finder = finder
         self._context = context
         self._protocol = context.protocol
         self._dialect = context.dialect
@@ -160,6 +163,7 @@ class AmqpChannel(Channel):
                     ours.receiver.reject(ours, cause)
                 ours.receiver.make_room(ours)
             return
+        yield from found(self.finder, copy.destination)
         parts = self._sending.encode(copy, self._origin(ours))
         with self._context.writing():
             sender = self._sending.sender(cast(Destination, copy.destination))

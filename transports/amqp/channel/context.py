@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 
@@ -24,9 +25,15 @@ class AmqpChannelContext:
     """One session's side of a connection."""
 
     def __init__(
-        self, wire: AmqpConnection, events: SessionEvents, dialect: AmqpDialect, meaning: Meaning | None = None
+        self,
+        wire: AmqpConnection,
+        events: SessionEvents,
+        dialect: AmqpDialect,
+        meaning: Meaning | None = None,
+        routes: Mapping[str, Destination] | None = None,
     ) -> None:
         self.meaning = meaning or Meaning(dialect.spellings)
+        self.routes = {} if routes is None else routes  # what is sent to instead of a queue, by its name
         self.protocol = wire.protocol
         self.events = events
         self.dialect = dialect

@@ -121,7 +121,9 @@ class Sending:
         """The link to a destination; inside `writing`."""
         sender = self.links.get(destination)
         meant = None if sender is not None else self._context.meaning.of(destination)
-        named = not isinstance(meant, Queue) or meant.declare  # or only a link of its own says that it is not there
+        route = self._context.routes.get(destination.name) if isinstance(meant, Queue) else None
+        # or only a link of its own says that it is not there, or reaches it
+        named = not isinstance(meant, Queue) or (meant.declare and route is None)
         if sender is None and self._relays and named and len(self.links) >= _OWN_LINKS:
             destination, sender = None, self.links.get(None)  # type: ignore[assignment]  # None is the relay's key
         if sender is None or sender.ended is not None:
@@ -130,7 +132,7 @@ class Sending:
                 sender = relay(session)
                 sender.open(None)
             else:
-                sender = sender_to(session, self._context.meaning.of(destination), self._dialect)
+                sender = sender_to(session, route or self._context.meaning.of(destination), self._dialect)
                 self._context.open(sender, destination, None)
             self.links[destination] = sender
         return sender

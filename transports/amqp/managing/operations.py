@@ -12,10 +12,12 @@ from typing import Any, Final
 
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import ConfigError, InvalidDestinationError, JMSError, ProtocolError, SecurityError
+from redelivery.policies.destinations.bound import BoundTo
 from redelivery.transports.amqp.connection.protocol import AmqpProtocol
 from redelivery.transports.amqp.managing.requests import Requests
 from redelivery.transports.dialects.amqp import OperationsNode
 from redelivery.transports.flows import NO_ANSWER, Flow, Waiter
+from redelivery.transports.management.bound import bound_queues, is_made, listing, queues_of
 from redelivery.transports.management.declaring import NO_LIMIT, Declaration, Queues
 
 _OWN: Final = ("id", "name", "address")  # of a queue's configuration: what its destination says
@@ -82,6 +84,24 @@ class OperationQueues(Queues):
     def close(self) -> None:
         """See `Queues.close`."""
         self._requests.close()
+
+    def behind(self, name: str) -> Flow[tuple[tuple[BoundTo, ...], bool]]:
+        """The queues that a queue's name means (`queues_of`), and whether its address has any queue.
+
+        Raises:
+            SecurityError, JMSError: the broker does not say it, or not to this user.
+        """
+        address, _, queue = name.rpartition(_SEPARATOR)
+        rows = []
+        for operation, field, value in (
+            ("listQueues", "address", address or name),
+            ("listQueues", "name", queue),
+            ("listAddresses", "name", address or name),
+        ):
+            said = yield from self._do(operation, *listing(field, value), doing=f"looking for {name}")
+            rows.append(_object(said).get("data") or ())
+        on, named, addresses = rows
+        return queues_of(name, bound_queues(on), bound_queues(named), made=is_made(addresses)), bool(on)
 
     def _create(self, wanted: Declaration, asked: dict[str, Any]) -> Flow[dict[str, Any]]:
         said = yield from self._do("createQueue", json.dumps(asked), doing=f"declaring {wanted.queue}")
