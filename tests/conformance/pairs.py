@@ -112,7 +112,6 @@ _ARTEMIS_AMQP: Mapping[str, str] = {
     **_NO_INDIVIDUAL,
     **_PRIORITIES,
     "counts after a lost connection": "Artemis counts only where the socket was reset, not where it was closed",
-    "a topic and a queue of one name": "an address is one or the other, unless it is set up as both",
 }
 _HORNETQ_STOMP: Mapping[str, str] = {
     **_OTHER_STOMP,

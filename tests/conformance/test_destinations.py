@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.conformance.stage import Stage, bodies, nothing_comes, numbered, receive, receive_all
 
-from redelivery import AckMode, ConfigError, InvalidDestinationError, JMSError, Topic, UnsupportedError
+from redelivery import AckMode, ConfigError, InvalidDestinationError, Topic, UnsupportedError
 
 
 def test_every_subscriber_of_a_topic_gets_each_message(stage: Stage) -> None:
@@ -42,7 +42,6 @@ def test_topic_messages_are_redelivered_too(stage: Stage) -> None:
     assert nothing_comes(consumer)
 
 
-@pytest.mark.needs("a topic and a queue of one name", refused=JMSError)
 def test_topic_and_queue_of_one_name_are_two(stage: Stage) -> None:
     consumer = stage.session(AckMode.AUTO).consumer(Topic(stage.queue))
     stage.send("to the queue")

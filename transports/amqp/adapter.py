@@ -19,7 +19,7 @@ from redelivery.transports.amqp.connection.protocol import AmqpConnection, amqp_
 from redelivery.transports.amqp.engine import AmqpEngine
 from redelivery.transports.amqp.links.management import ManagementNode
 from redelivery.transports.amqp.links.probing import Prober
-from redelivery.transports.amqp.managing.addresses import PlaceFinder, Places
+from redelivery.transports.amqp.managing.addresses import BoundQueueFinder, KnownQueues
 from redelivery.transports.amqp.managing.entities import EntityQueues
 from redelivery.transports.amqp.managing.operations import OperationQueues
 from redelivery.transports.amqp.managing.resources import ResourceQueues
@@ -75,7 +75,7 @@ class AmqpTransport(Transport):
         self._connection: AmqpConnection | None = None
         self._dialect: AmqpDialect | None = None
         self._meaning = Meaning()
-        self._places = Places(options.made)
+        self._places = KnownQueues(options.made)
         self._relays = False
 
     def open(self) -> Flow[None]:
@@ -141,7 +141,7 @@ class AmqpTransport(Transport):
         if isinstance(node, OperationsNode):
             capability = self._dialect.temporary_queue_capability
             asks = partial(OperationQueues, context.protocol, node, capability, events.waiter)
-            finder = PlaceFinder(self._places, node.address, asks)
+            finder = BoundQueueFinder(self._places, node.address, asks)
         return AmqpChannel(
             context,
             mode,

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 _TRIES: Final = 3  # a list fails where a queue in it ends meanwhile
 
 
-class Places:
+class KnownQueues:
     """What is known on one connection of the queues behind names.
 
     Args:
@@ -42,7 +42,7 @@ class Places:
         self.refused = False
 
 
-class PlaceFinder:
+class BoundQueueFinder:
     """Finds the queues behind names, for one session; see `Finder`.
 
     Args:
@@ -51,7 +51,7 @@ class PlaceFinder:
         management: begins to ask.
     """
 
-    def __init__(self, places: Places, node: str, management: Callable[[], OperationQueues]) -> None:
+    def __init__(self, places: KnownQueues, node: str, management: Callable[[], OperationQueues]) -> None:
         self._places = places
         self._node = node
         self._management = management
