@@ -24,7 +24,7 @@ _TRIES: Final = 3  # a list fails where a queue in it ends meanwhile
 
 
 class KnownQueues:
-    """What is known on one connection of the queues behind names.
+    """The queues behind names, as one connection knows them.
 
     Args:
         made: the queues that the broker's file makes; None: no file was given, or it does not list them.
