@@ -36,7 +36,7 @@ def test_the_origin_of_a_dead_letter() -> None:
         *("AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_CRON", "_HQ_SCHED_DELIVERY", "x-opt-delivery-time", "scheduledJobId"),
         *("JMSXDeliveryCount", "JMSXUserID", "JMS_AMQP_NATIVE", "redeliveryDelay"),
         *("dlqDeliveryFailureCause", "originalDestination", "originalExpiration", "originalDeliveryMode"),
-        *("dlqDeliveryCount", "dlqFailedAt"),
+        *("dlqDeliveryCount", "dlqFailedAt", "dlqPassport"),
     ],
 )
 def test_a_forged_or_leaked_header_does_not_survive(name: str) -> None:

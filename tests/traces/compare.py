@@ -32,7 +32,7 @@ ERRORS: Mapping[str, type[Exception]] = {
 }
 CAUSE = "dlqDeliveryFailureCause"
 OURS = "dlqDeliveryCount"  # on our copies only; Java's dead letters have it in the cause
-FAILED_AT = "dlqFailedAt"  # on our copies only
+FAILED_AT, PASSPORT = "dlqFailedAt", "dlqPassport"  # on our copies only
 _DELAY_BEGINS = frozenset(("rollback", "recover", "close", "kill"))
 
 
@@ -173,7 +173,7 @@ def _ends(expected: End, got: End, sight: Sight) -> Iterator[Mismatch]:
 
 
 def _left(message: Mapping[str, Any], sight: Sight) -> dict[str, object]:
-    hidden = {OURS, FAILED_AT, "__AMQ_CID"}  # the last is Artemis' mark of an OpenWire client
+    hidden = {OURS, FAILED_AT, PASSPORT, "__AMQ_CID"}  # the last is Artemis' mark of an OpenWire client
     if not sight.counts:
         hidden.add("count")
     if not sight.persistence:
