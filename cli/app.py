@@ -122,7 +122,7 @@ def run(
     except NoAppError as error:
         raise ConfigError(str(error)) from None
     except BrokenModuleError as error:
-        print(f"redelivery run: {name.partition(':')[0]} cannot be imported:", file=sys.stderr)
+        complain("run", f"{name.partition(':')[0]} cannot be imported:")
         print(visible(error, lines=True), file=sys.stderr)
         raise typer.Exit(1) from None
 
@@ -165,5 +165,5 @@ def _check_spark(url: str | None) -> None:
     if reason is None and url is not None and url.startswith("vm:"):
         reason = f"a broker that other processes can reach, which {url} is not: leave --url out, or name a real broker"
     if reason is not None:
-        print(f"redelivery demo: --spark needs {reason}", file=sys.stderr)
+        complain("demo", f"--spark needs {reason}")
         raise typer.Exit(2)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 from types import FrameType
 
 from redelivery.broker import EmbeddedBroker
+from redelivery.cli.parts.shown import as_json as to_json
+from redelivery.cli.parts.shown import visible
 from redelivery.client.containers.running import handled_by
 
 
@@ -39,10 +40,10 @@ def serve(broker: EmbeddedBroker, *, as_json: bool) -> int:
     with handled_by(stopped.on_signal), broker:
         urls = broker.urls
         if as_json:
-            print(json.dumps({**urls, "store": str(broker.store) if broker.store else None}), flush=True)
+            print(to_json({**urls, "store": str(broker.store) if broker.store else None}), flush=True)
         else:
             kept = f"messages are kept in {broker.store}" if broker.store else "messages end with this process"
-            print(f"redelivery broker: {' '.join(urls.values())} ({kept})", flush=True)
+            print(visible(f"redelivery broker: {' '.join(urls.values())} ({kept})"), flush=True)
         stopped.wait()
     if stopped.signal is None:
         return 1

@@ -233,3 +233,63 @@ def test_nothing_untyped_crosses_the_seam() -> None:
             if re.search(r"\bAny\b", said):
                 found.append(f"{name}: {said}")
     assert sorted(found) == UNTYPED
+
+
+SHOWS = ("visible", "as_json", "to_json", "stamp", "len", "version", "_body")
+PRINTS = ("print", "echo", "confirm", "write", "Text")
+# What is neither of others nor a constant: numbers, our own words, and what was made visible before.
+OUR_OWN = {
+    "cli/console.py": {"shown", "listener.getsockname()[1]", "may"},
+    "cli/demo/view.py": {"panel", "text", "step.style", "step.now.format(gone=gone, left=max(0.0, seconds - gone))"},
+    "cli/dlq/editing.py": {"left"},
+    "cli/dlq/files.py": {
+        "count",
+        "letters",
+        "counting.of(letters)",
+        "sys.stdout",
+        "file",
+    },  # as_json: cli/parts/lines.py
+    "cli/dlq/receipts.py": {"count", "counts[name]", "text"},
+    "cli/dlq/shown.py": {"when", "line"},
+    "cli/messages.py": {"sent", "body", "body + b'\\n'"},  # what is received, where no terminal is
+    "cli/parts/progress.py": {"speed", "sent", "wait"},
+    "cli/parts/shown.py": {"command"},
+    "cli/parts/tables.py": {"table", "'  '.join(padded).rstrip()", "row[at]"},
+    "cli/parts/target.py": {"command"},
+    "cli/parts/work.py": {"text", "self.moved"},
+    "cli/policy.py": {"text"},  # a converted file, where no terminal is
+    "cli/watching/views.py": {"head", "_line(name, numbers, name_width)", "more", "found.kind"},
+}
+
+
+def printed_as_it_is(expression: ast.expr) -> Iterator[str]:
+    """The parts of what is printed that are neither constants nor made visible."""
+    match expression:
+        case ast.Constant():
+            pass
+        case ast.Call(func=ast.Name(id=name)) if name in SHOWS:
+            pass
+        case ast.JoinedStr(values=parts):
+            for each in parts:
+                yield from printed_as_it_is(each)
+        case ast.FormattedValue(value=value):
+            yield from printed_as_it_is(value)
+        case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
+            yield from printed_as_it_is(one)
+            yield from printed_as_it_is(other)
+        case ast.Starred(value=ast.GeneratorExp(elt=each)):
+            yield from printed_as_it_is(each)
+        case _:
+            yield ast.unparse(expression)
+
+
+def test_nothing_of_others_is_printed_but_by_the_function_that_makes_it_visible() -> None:
+    found: dict[str, set[str]] = {}
+    for path in modules("cli").values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=arguments) if name in PRINTS:
+                    as_they_are = {each for argument in arguments for each in printed_as_it_is(argument)}
+                    found.setdefault(str(path.relative_to(ROOT)), set()).update(as_they_are)
+    new = {path: own for path, each in found.items() if (own := each - OUR_OWN.get(path, set()))}
+    assert new == {}, "make it visible(), or say in OUR_OWN that nobody else has written it"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from time import monotonic
 from typing import Final, Self
 
@@ -14,6 +13,8 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from redelivery.cli.demo.story import StoryStep
+from redelivery.cli.parts.shown import as_json as to_json
+from redelivery.cli.parts.shown import visible
 
 _SIGNS: Final = {
     "to come": ("·", "dim"),
@@ -42,15 +43,15 @@ class View:
     def __call__(self, step: StoryStep) -> None:
         """Shows one step."""
         if self._as_json:
-            print(json.dumps({"event": step.event, **step.fields}), flush=True)
+            print(to_json({"event": step.event, **step.fields}), flush=True)
         elif not self._console.is_terminal:
             if step.text:
-                print(step.text, flush=True)
+                print(visible(step.text, lines=True), flush=True)
         else:
             self._draw(step)
 
     def _draw(self, step: StoryStep) -> None:
-        text = Text(step.text, step.style)
+        text = Text(visible(step.text, lines=True), step.style)
         if step.title:
             code = Syntax(f"\n{step.code}", "python", theme="ansi_dark", background_color="default")
             panel = Panel(Group(text, code) if step.code else text, title=step.title, title_align="left")

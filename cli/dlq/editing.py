@@ -17,7 +17,7 @@ from redelivery import Connection, Message
 from redelivery.cli.dlq.options import DryRun, Group_, Limit, Rate, Receipts, To, Yes, optional, selection_of
 from redelivery.cli.parts.broker import Broker, with_broker
 from redelivery.cli.parts.looking import at_terminal, looking
-from redelivery.cli.parts.shown import complain, visible
+from redelivery.cli.parts.shown import CUT, as_json, complain, visible
 from redelivery.cli.parts.target import AsJson, NothingError, Queue, Where
 from redelivery.cli.parts.work import LetterWork
 from redelivery.model.errors import ConfigError, MessageFormatError
@@ -25,6 +25,7 @@ from redelivery.operate.letters.editing import Change, Edited, assigning, differ
 from redelivery.operate.letters.routes import new_run
 from redelivery.operate.letters.selection import Selection
 
+_LONG: Final = 2000  # characters of a line that was changed
 _SHOWN: Final = 3  # letters whose difference is printed; with --dry-run those of all are
 
 
@@ -101,7 +102,7 @@ def _in_editor(connection: Connection, selection: Selection) -> Change:
     if len(letters) > 1:
         raise ConfigError("an editor changes one letter: name its MESSAGE-ID, or change several by --set or --with")
     before = _editable(letters[0])
-    after = _edited_by_hand(json.dumps(before, indent=2, ensure_ascii=False) + "\n")
+    after = _edited_by_hand(as_json(before, 2) + "\n")
     if after == before:
         raise NothingError("nothing was changed, and nothing was sent; redelivery dlq replay sends a letter as it is")
 
@@ -156,7 +157,7 @@ def _show(connection: Connection, selection: Selection, change: Change, *, whole
         if number < _SHOWN or whole:
             try:
                 for line in difference(letter, change):
-                    print(visible(line))
+                    print(visible(line, CUT if line.startswith(" ") else _LONG))
             except MessageFormatError as error:
                 complain("dlq edit", error)
         else:

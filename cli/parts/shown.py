@@ -20,11 +20,14 @@ def complain(command: str, text: object) -> None:
 
 
 class VisibleFormatter(logging.Formatter):
-    """Log lines and tracebacks in which what others have written is shown, not obeyed."""
+    """Log lines and tracebacks in which what others have written is shown, not obeyed.
+
+    Further lines of a record begin with spaces, so that no text of a message looks like another record.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
-        return visible(super().format(record), lines=True)
+        """The line, and those that belong to it."""
+        return visible(super().format(record), lines=True).replace("\n", "\n  ")
 
 
 def log_visibly(format: str = "%(asctime)s %(levelname)s %(name)s: %(message)s") -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+from redelivery.operate.shown import visible
 from redelivery.policies.brokers.rules import DestinationRules
 from redelivery.policies.files.places import Unread
 
@@ -70,10 +71,10 @@ class Report:
         for each in self.findings:
             reasons.setdefault((each.level, each.why, each.do), []).append(each)
         for (level, why, do), alike in reasons.items():
-            lines += [f"{level}: {each.what}" for each in alike]
-            lines += [f"  why: {why}", f"  do:  {do}"]
+            lines += [*(f"{level}: {each.what}" for each in alike), f"  why: {why}", f"  do:  {do}"]
         unchecked = (f"not checked: {each}" for each in self.unchecked)
-        return "\n".join([*lines, *unchecked, *(each.line for each in self.not_read)])
+        found = (*lines, *unchecked, *(each.line for each in self.not_read))
+        return "\n".join(map(visible, found))  # a name of a queue can have ends of lines
 
 
 def without_limit(title: str, do: str) -> Finding:

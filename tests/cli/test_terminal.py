@@ -8,6 +8,7 @@ import logging
 import os
 import pty
 import re
+import socket
 import struct
 import subprocess
 import sys
@@ -25,6 +26,13 @@ from redelivery.cli.parts.shown import VisibleFormatter, as_json, visible
 
 COMMAND = (sys.executable, "-W", "error", "-c", "from redelivery.cli.main import main; main()")
 EVIL = "\x1b]0;owned\x07\x1b[2J\x1b[31m=cmd|' /C calc'!A0\x9b31m\u202egnp.exe\u2066\r\nINJECTED line\x08\x08\x7f[/b]"
+TRICKS = (
+    "pay\u200dpal\u200b \u3164 \x1b]8;;http://evil\x1b\\click\x1b]8;;\x1b\\ \x1b]52;c;eA==\x07 Z"
+    + "\u0335" * 50
+    + "\x00"
+)
+NAME = b"evil\x1b[2J\xe2\x80\xae\\nerror: forged.DLQ"  # of a queue, as a frame of STOMP has it
+LONG = pytest.mark.long_form
 OURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # colours, and a line that is written anew
 
 
@@ -47,7 +55,14 @@ def broker() -> Iterator[EmbeddedBroker]:
             producer.send(b"\x1b[2J\xff\x00", "dlq", properties=dict.fromkeys(said, EVIL))
             long = {"dlqDeliveryFailureCause": "E" * 100_000, "originalDestination": "queue://[red]x[/red]"}
             producer.send("x" * 100_000, "dlq", properties=long)
+            tricks = {"dlqDeliveryFailureCause": TRICKS, "originalDestination": "queue://../../" + TRICKS}
+            producer.send(TRICKS, "tricks", properties={"evil": TRICKS, **tricks})
             session.commit()
+        with socket.create_connection(("127.0.0.1", int(broker.stomp_url.rpartition(":")[2]))) as raw:
+            raw.sendall(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+            raw.recv(4096)
+            raw.sendall(b"SEND\ndestination:/queue/" + NAME + b"\nreceipt:1\na\x1b[31m\\nb:x\n\nbody\0")
+            assert raw.recv(4096).startswith(b"RECEIPT")
         yield broker
 
 
@@ -71,8 +86,12 @@ def at_terminal(broker: EmbeddedBroker, *arguments: str, columns: int = 80) -> s
 
 
 def bad(text: str) -> set[str]:
-    """Characters that act on a terminal; ends of lines are the terminal's own."""
-    return {each for each in text.replace("\r\n", "\n") if unicodedata.category(each) in ("Cc", "Cf")} - set("\n\r")
+    """Characters that act on a terminal, or hide in it; ends of lines are the terminal's own."""
+    said = text.replace("\r\n", "\n")
+    floods = set(re.findall("\u0335{5,}", said))
+    return floods | {each for each in said if unicodedata.category(each) in ("Cc", "Cf") or each == "\u3164"} - set(
+        "\n\r"
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,8 +105,17 @@ def bad(text: str) -> set[str]:
         ("dlq", "ls", "dlq", "--json"),
         ("dlq", "show", "dlq"),
         ("dlq", "export", "dlq"),
+        ("dlq", "show", "dlq", "--json"),
         ("dlq", "replay", "dlq", "--dry-run"),
+        ("dlq", "edit", "dlq", "--limit", "3", "--set", "properties.a=1", "--dry-run"),
+        ("dlq",),
         ("doctor", "--queue", "dlq", "--watch", "0"),
+        ("top", "--count", "1"),
+        ("top", "--once", "--json"),
+        *(("dlq", command, "tricks") for command in ("groups", "show")),
+        *(pytest.param((command, "tricks"), marks=LONG) for command in ("browse", "receive")),
+        *(pytest.param(("dlq", command, "tricks"), marks=LONG) for command in ("ls", "export")),
+        ("dlq", "edit", "tricks", "--limit", "3", "--set", "properties.a=1", "--dry-run"),
     ],
     ids=" ".join,
 )
@@ -96,9 +124,10 @@ def test_a_terminal_obeys_nothing_of_others(broker: EmbeddedBroker, arguments: t
     assert bad(said) == set()
     assert "Traceback" not in said
     assert "\nINJECTED" not in said
+    assert "\nerror: forged" not in said.replace("\r", "")
     if "--json" not in arguments and "export" not in arguments:
         assert len(said) < 15_000  # of causes and bodies of 100,000 characters
-    if arguments[0] == "browse":
+    if arguments[:2] == ("browse", "dlq"):
         assert ("\\u001b]0" if "--json" in arguments else "\\x1b]0;owned\\x07") in said
 
 
@@ -127,7 +156,21 @@ def test_what_cannot_be_seen_is_shown_by_its_number() -> None:
     assert visible("x" * 9, 5) == "xxxxx…"
     assert visible("Zoë 日本 पर\u200dम") == "Zoë 日本 पर\u200dम"
     record = logging.LogRecord("a", logging.WARNING, "f", 1, "order %s", (EVIL,), None)
-    assert bad(VisibleFormatter().format(record)) == set()
+    said = VisibleFormatter().format(record)
+    assert bad(said) == set()
+    assert "\n  INJECTED" in said  # so that it looks like no other record
+
+
+def test_joiners_marks_and_blanks_are_shown_where_they_hide_something() -> None:
+    assert visible("pay\u200dpal \u200c\u200c") == r"pay\u200dpal \u200c\u200c"
+    assert visible("日\u200d\u200d\u200d本") == r"日\u200d\u200d\u200d本"
+    assert visible("❤\ufe0f\u200d🔥") == "❤\ufe0f\u200d🔥"
+    assert visible("e\u0301\u0302\u0303\u0304") == "e\u0301\u0302\u0303\u0304"
+    assert visible("e" + "\u0301" * 5 + "x") == "e" + "\u0301" * 4 + r"\u0301x"
+    assert visible("a\u3164\u00ad\ufeff\u2066") == r"a\u3164\xad\ufeff\u2066"
+    text = "e" + "\u0301" * 9 + "\u3164 a\u200db"
+    assert json.loads(as_json(text)) == text
+    assert not bad(as_json(text))
 
 
 def test_a_pipe_breaks_no_name_and_a_terminal_does(broker: EmbeddedBroker) -> None:
