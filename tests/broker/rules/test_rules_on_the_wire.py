@@ -137,7 +137,8 @@ def test_the_doctor_warns_of_what_lies_in_a_dead_letter_queue(tmp_path: Path) ->
         assert running.stomp_url is not None
         running.send("q_DLQ", "lost")
         report = examine(running.stomp_url, read(QPID), queues=["q"], watch=0)
-    assert "1 dead letter is in q_DLQ, and nobody reads them" in [each.what for each in report.findings if each.check == "dead-letters"]
+    said = [each.what for each in report.findings if each.check == "dead-letters"]
+    assert "1 dead letter is in q_DLQ, and nobody reads them" in said
 
 
 @promise("qpid-rollback-only")
