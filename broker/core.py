@@ -99,7 +99,7 @@ class Core:
         Raises:
             BrokerClosedError: the broker is closed, or its store cannot be read or written.
         """
-        touched = []
+        touched, ended = [], []
         try:
             with self._lock:
                 if self._closed is not None:
@@ -111,12 +111,15 @@ class Core:
                     if self._watchers:
                         self._changed.notify_all()
                     touched = self._engine.take_touched()
+                    ended, self._engine.slow.ended = self._engine.slow.ended, []
                     self._alarm.set(self._engine.next_deadline())
         except UnreadableStoreError as error:  # what was answered is in the file, and nothing of this step
             raise self.end(error) from error
         finally:
             for subscription in touched:
                 subscription.outbox.wake()
+            for subscription, ending in ended:
+                subscription.outbox.end_slow(ending)
             if self._observer is not None:
                 self._observer.flush()
             if self._store is not None and threading.get_ident() not in self._gathering:

@@ -44,6 +44,7 @@ class Engine:
     ) -> None:
         self._state = EngineState(config, observer, journal)
         self.rules = self._state.rules
+        self.slow = self._state.slow
 
     def restore(self, contents: Contents, now: int) -> None:
         """Begin with what a journal kept."""
@@ -125,7 +126,7 @@ class Engine:
 
     def start(self, subscription: Subscription, now: int) -> None:
         """Open its window."""
-        subscription.open = True
+        subscription.open, subscription.settled_at = True, subscription.settled_at or now
         moves.refill(self._state, subscription, now)
 
     def grant(self, subscription: CreditSubscription, credit: int, now: int) -> None:
@@ -188,7 +189,7 @@ class Engine:
         Raises:
             IllegalStateError: one is not in flight, or a transaction has it; then none is acknowledged.
         """
-        check_held(dispatches)
+        check_held(dispatches, now)
         for dispatch in dispatches:
             moves.acknowledge(self._state, dispatch)
         moves.refill_all(self._state, dispatches, now)
@@ -201,7 +202,7 @@ class Engine:
         Raises:
             IllegalStateError: as `acknowledge`.
         """
-        check_held(dispatches)
+        check_held(dispatches, now)
         moves.release(self._state, dispatches, now, manner)
         moves.dispatch_ready(self._state, now)
 
@@ -213,7 +214,7 @@ class Engine:
         Raises:
             IllegalStateError: as `acknowledge`.
         """
-        check_held((dispatch,))
+        check_held((dispatch,), now)
         moves.poison(self._state, dispatch, cause, now, manner)
         moves.refill(self._state, dispatch.subscription, now)
         moves.dispatch_ready(self._state, now)
@@ -236,7 +237,7 @@ class Engine:
             IllegalStateError: as `acknowledge`.
         """
         check_open(transaction)
-        check_held(dispatches)
+        check_held(dispatches, now)
         for dispatch in dispatches:
             dispatch.enlisted = True
             dispatch.subscription.widen(dispatch)
@@ -278,8 +279,7 @@ class Engine:
         transaction.ended = True
         for dispatch in transaction.acknowledged:
             dispatch.enlisted = False
-        orphans = [each for each in transaction.acknowledged if each.subscription.closed]
-        moves.release(self._state, orphans, now, Manner.CLOSED)
+        moves.release(self._state, [d for d in transaction.acknowledged if d.subscription.closed], now, Manner.CLOSED)
         moves.dispatch_ready(self._state, now)
 
     # Temporary destinations
@@ -308,6 +308,7 @@ class Engine:
         for entry in self._state.deadlines.expired(now):
             moves.expire(self._state, entry, now)
         moves.redeliver(self._state, now)
+        self.slow.check(now)
         moves.go_on(self._state, now)
 
     def next_deadline(self) -> int | None:

@@ -313,6 +313,8 @@ def _enqueue(state: EngineState, queue: QueueState, message: StoredMessage) -> N
     entry = state.new_entry(message, queue.name)
     entry.makes_dead_letter = queue.makes_dead_letters or state.rules.letters_of_volatile
     entry.redeliveries = message.resends
+    if state.slow.queues:
+        state.slow.arrived(queue)
     queue.enqueued += 1
     if not paging.keep(state, queue, entry):
         queue.add(entry)

@@ -12,6 +12,7 @@ from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.observer import EngineObserver
 from redelivery.broker.engine.queues import SUBSCRIPTION, Binding, QueueState
 from redelivery.broker.engine.rules.chosen import rules_of
+from redelivery.broker.engine.rules.slow import SlowChecks
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
 from redelivery.broker.engine.transactions import Transaction
@@ -37,6 +38,7 @@ class EngineState:
         subscriptions: the consumers of queues, also of those that are made later.
         memory_used: bytes of the messages, as `BrokerConfig.memory_limit` counts them.
         temporary: the names of the temporary destinations that exist.
+        slow: the checks for slow consumers.
         rules: what the broker does by itself with what is not acknowledged.
         ready: queues in which something may be dispatched now.
         touched: subscriptions that were given something and whose outbox has not been woken since.
@@ -63,6 +65,7 @@ class EngineState:
         "rules",
         "searched",
         "searched_at",
+        "slow",
         "starved",
         "subscriptions",
         "temporary",
@@ -82,6 +85,7 @@ class EngineState:
         self.memory_used = 0
         self.rules = rules_of(config)
         self.deadlines = Deadlines()
+        self.slow = SlowChecks()
         self.temporary: set[str] = set()
         self.ready: dict[QueueState, None] = {}
         self.touched: dict[Subscription, None] = {}
@@ -161,7 +165,8 @@ class EngineState:
 
     def next_deadline(self) -> int | None:
         """The time when something is to be done without a client, None for never."""
-        due = self.deadlines.next()
+        found = (each for each in (self.deadlines.next(), self.slow.next()) if each is not None)
+        due = min(found, default=None)
         if not (self.searched or self.starved):
             return due
         return self.searched_at if due is None else min(due, self.searched_at)
@@ -217,6 +222,7 @@ class EngineState:
         """Let the subscription consume the queue."""
         queue.attach(subscription)
         subscription.queues.append(queue.name)
+        self.slow.watch(queue, self.rules.slow_rule(queue.destination))
 
     def detach(self, subscription: Subscription) -> list[str]:
         """Let the subscription consume nothing any more; returns its queues, which may have to be tidied."""
@@ -272,8 +278,12 @@ def check_browsable(destination: Destination) -> Queue:
     return destination
 
 
-def check_held(dispatches: Sequence[Dispatch]) -> None:
-    """Raise IllegalStateError where one is not in flight or is enlisted in a transaction, or is named twice."""
+def check_held(dispatches: Sequence[Dispatch], now: int) -> None:
+    """Note that their consumers have settled something.
+
+    Raises:
+        IllegalStateError: one is not in flight or is enlisted in a transaction, or is named twice.
+    """
     if len(set(dispatches)) != len(dispatches):
         raise IllegalStateError("the same delivery is named twice")
     for dispatch in dispatches:
@@ -281,6 +291,9 @@ def check_held(dispatches: Sequence[Dispatch]) -> None:
             raise IllegalStateError(f"message {dispatch.message.message_id} is not (or no longer) held unacknowledged")
         if dispatch.enlisted:
             raise IllegalStateError(f"message {dispatch.message.message_id} is acknowledged in an open transaction")
+    for dispatch in dispatches:
+        dispatch.subscription.settled += 1
+        dispatch.subscription.settled_at = now
 
 
 def check_open(transaction: Transaction) -> None:

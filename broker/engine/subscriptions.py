@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, Final, Protocol
 
@@ -41,6 +42,14 @@ class Dispatch:
         return self.entry.message
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The end of a slow consumer: with its ``connection``, or alone."""
+
+    reason: str
+    connection: bool
+
+
 class DispatchOutbox(Protocol):
     """The place where a server collects dispatches for its client."""
 
@@ -49,6 +58,9 @@ class DispatchOutbox(Protocol):
 
     def wake(self) -> None:
         """Something was appended; the lock is free again. Not called by the engine itself."""
+
+    def end_slow(self, ending: Ending) -> None:
+        """The broker's rules end the consumer; likewise."""
 
 
 class Browsed(Protocol):
@@ -101,6 +113,8 @@ class Subscription:
         "queues",
         "rated_prefetch",
         "selector",
+        "settled",
+        "settled_at",
         "tried",
         "undelivered",
         "waiting",
@@ -139,6 +153,8 @@ class Subscription:
         self.later: dict[str, Places] = {}  # and what of its groups only the journal has, by the names of their queues
         self.tried = 0  # so many wait for it that it was no use to look for what can be left to the journal
         self.browsed: Browsed | None = None  # of a browser: what of its queue it has still to be shown
+        self.settled = 0  # how often it has acknowledged or returned something, and when at last, or when it began
+        self.settled_at = 0
         self.undelivered = 0  # how many are in flight that its outbox has not got yet
         self._number = 0
 

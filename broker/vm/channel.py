@@ -12,7 +12,7 @@ from redelivery.broker.core import BrokerClosedError, Core
 from redelivery.broker.engine.engine import Engine
 from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.engine.stored import StoredMessage
-from redelivery.broker.engine.subscriptions import CreditSubscription, Dispatch, Subscription
+from redelivery.broker.engine.subscriptions import CreditSubscription, Dispatch, Ending, Subscription
 from redelivery.broker.engine.transactions import Transaction
 from redelivery.broker.vm.delivery import BrowserOutbox, LinkOutbox, VmDelivery
 from redelivery.model.destinations import Destination, Queue
@@ -62,6 +62,9 @@ class BrokerCalls(Protocol):
     def forget(self, channel: VmChannel) -> None:
         """A channel has ended."""
 
+    def lose(self, reason: str) -> JMSError:
+        """The connection breaks."""
+
 
 class VmChannel(Channel):
     """See `redelivery.transports.seam.Channel`. Nothing waits: a flow is done when it is first driven."""
@@ -86,7 +89,8 @@ class VmChannel(Channel):
             link.prefetch = 0 if link.spec.pulls else DEFAULT_PREFETCH
         self._links += 1
         link.id = str(self._links)
-        outbox = (BrowserOutbox if link.spec.browse else LinkOutbox)(link, self.events.inbox, self.events.waiter)
+        outbox_of = BrowserOutbox if link.spec.browse else LinkOutbox
+        outbox = outbox_of(link, self.events.inbox, self.events.waiter, self._end)
         kind = CreditSubscription if link.spec.pulls else partial(Subscription, prefetch=max(1, link.prefetch))
         subscription = kind(
             link.destination,
@@ -273,6 +277,18 @@ class VmChannel(Channel):
         for outbox in outboxes:
             if isinstance(outbox, BrowserOutbox):
                 outbox.give_up()
+
+    def _end(self, link: Link, ending: Ending) -> None:
+        """The broker ends a consumer that is slow; from its thread."""
+        if ending.connection:
+            self._transport.lose(ending.reason)
+            return
+        subscription = self._subscriptions.pop(link.id, None)
+        if subscription is not None:
+            self._transport.call(
+                lambda engine, now: engine.unsubscribe(subscription, now, all_seen=False, manner=Manner.LOST)
+            )
+            self.events.on_link_closed(link, JMSError(ending.reason))
 
     def _stored(self, message: Message, now: int) -> StoredMessage:
         _check_makes(message.destination)

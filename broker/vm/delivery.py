@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 
 from redelivery.broker.engine.stored import END_OF_QUEUE, carried, detached
-from redelivery.broker.engine.subscriptions import Dispatch
+from redelivery.broker.engine.subscriptions import Dispatch, Ending
 from redelivery.broker.views import header_of, properties_of
 from redelivery.model.content.bodies import RawBody
 from redelivery.model.errors import IllegalStateError
@@ -55,9 +55,10 @@ class VmDelivery(Delivery):
 class LinkOutbox:
     """Puts what the broker dispatches to a link into the session's inbox."""
 
-    __slots__ = ("_inbox", "_link", "_waiter")
+    __slots__ = ("_end", "_inbox", "_link", "_waiter")
 
-    def __init__(self, link: Link, inbox: deque[Delivery], waiter: Waiter) -> None:
+    def __init__(self, link: Link, inbox: deque[Delivery], waiter: Waiter, end: Callable[[Link, Ending], None]) -> None:
+        self._end = end
         self._link = link
         self._inbox = inbox
         self._waiter = waiter
@@ -70,14 +71,18 @@ class LinkOutbox:
         """Wake the session."""
         self._waiter.wake()
 
+    def end_slow(self, ending: Ending) -> None:
+        """End the link, or the connection."""
+        self._end(self._link, ending)
+
 
 class BrowserOutbox(LinkOutbox):
     """The same for a browser, whose queue ends."""
 
     __slots__ = ("_gone", "asked", "ended", "shown")
 
-    def __init__(self, link: Link, inbox: deque[Delivery], waiter: Waiter) -> None:
-        super().__init__(link, inbox, waiter)
+    def __init__(self, link: Link, inbox: deque[Delivery], waiter: Waiter, end: Callable[[Link, Ending], None]) -> None:
+        super().__init__(link, inbox, waiter, end)
         self.ended = False
         self._gone: IllegalStateError | None = None
         self.asked: Pending | None = None  # whether there is more

@@ -29,6 +29,9 @@ class Box(list[Dispatch]):
     def wake(self) -> None:
         """Nobody waits here."""
 
+    def end_slow(self, ending: object) -> None:
+        """No consumer is slow here."""
+
 
 def engine_with(**config: Any) -> Engine:
     return Engine(BrokerConfig(**config))

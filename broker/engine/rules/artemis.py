@@ -113,6 +113,10 @@ class ArtemisBroker:
         """None: all that waits for a subscriber is kept."""
         return
 
+    def slow_rule(self, destination: Destination) -> None:  # noqa: ARG002
+        """None."""
+        return
+
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """Count and delay what failed; only delay what was released; at a closed consumer neither happens.
 

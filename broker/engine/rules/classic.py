@@ -16,6 +16,7 @@ from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.rules.lost import LostMessages
 from redelivery.broker.engine.rules.rules import COUNTED, UNCOUNTED, Failure, Manner, Origin, ReturnDecision
+from redelivery.broker.engine.rules.slow import SlowRule
 from redelivery.broker.engine.stored import StoredMessage, size_of
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.values import Long, Value
@@ -96,6 +97,13 @@ class ClassicBroker:
 
     def add_queue(self, name: str) -> None:
         """Artemis asks it."""
+
+    def slow_rule(self, destination: Destination) -> SlowRule | None:
+        """Obey ``slowConsumerStrategy``: by size only subscribers of a topic are slow."""
+        found = None if self._rules is None else self._rules.slow_consumers_of(destination)
+        if found is None or not found.ends_some or not (found.by_acks or isinstance(destination, Topic)):
+            return None
+        return SlowRule(found)
 
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:  # noqa: ARG002  # others ask it
         """Count what a client has had; only a client gives up."""

@@ -103,6 +103,10 @@ class CountingBroker:
         """None: all that waits for a subscriber is kept."""
         return
 
+    def slow_rule(self, destination: Destination) -> None:  # noqa: ARG002  # Classic's and Artemis' ask it
+        """None: no consumer ends because it is slow."""
+        return
+
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """The message fails for good when the count has reached the maximum."""
         if manner in self._charges.fails:

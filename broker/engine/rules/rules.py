@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.rules.lost import LostMessages
+from redelivery.broker.engine.rules.slow import SlowRule
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.model.destinations import Destination
 from redelivery.policies.brokers.classic.arrivals import Eviction, PendingLimit
@@ -117,6 +118,9 @@ class EngineRules(Protocol):
 
     def slow_subscribers_of(self, topic: Destination) -> tuple[PendingLimit, Eviction] | None:
         """The number of messages that may wait for one that is not durable, and what goes then; None: any number."""
+
+    def slow_rule(self, destination: Destination) -> SlowRule | None:
+        """The rule by which slow consumers of it end; None: none does."""
 
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """Decide about a delivery that came back; ``seen``: its client has had it."""

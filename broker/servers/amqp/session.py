@@ -65,6 +65,7 @@ class AmqpServerSession:
         self.connected = False
         self.ended = False
         self.lost = False
+        self.is_cut = False
         self.commands: deque[Command] = deque()
         self.transactions = OpenTransactions(core)
         self.buffered = 0
@@ -179,6 +180,10 @@ class AmqpServerSession:
         """The link may have something to send. From any thread."""
         self._ready.append(link)
         self._wake()
+
+    def cut(self) -> None:
+        """End the connection without a word; the socket sees that."""
+        self.is_cut = True
 
     def make_temporary(self, kind: type[TemporaryQueue] | type[TemporaryTopic]) -> Destination:
         """A destination of this connection."""

@@ -88,6 +88,8 @@ class AmqpSocket(ClientSocket):
         if self._core.faults.silent:
             return
         written = self._write_round()
+        if self._session.is_cut:
+            self.close()
         if self.closed:
             return
         if written:

@@ -117,6 +117,13 @@ class StompServerSession:
         self._transactions.clear()
         self._subscriptions.clear()
 
+    def end_subscription(self, subscription: ServedSubscription) -> None:
+        """The broker ends it, and says nothing: what was sent counts."""
+        if self._subscriptions.get(subscription.identifier) is subscription:
+            del self._subscriptions[subscription.identifier]
+        ended = subscription.subscription
+        self._core.call(lambda engine, now: engine.unsubscribe(ended, now, all_seen=False, manner=Manner.LOST))
+
     def broker_closed(self, reason: str) -> None:
         """The listener has closed the connection before."""
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final, TypeAlias
 
 from redelivery.broker.core import BrokerClosedError, Core
-from redelivery.broker.engine.subscriptions import Dispatch
+from redelivery.broker.engine.subscriptions import Dispatch, Ending
 from redelivery.broker.servers.client import ClientSocket
 from redelivery.broker.servers.listener import Client
 from redelivery.broker.servers.stomp.bodies import LARGE, LargeFrame, PartsReader
@@ -45,6 +45,7 @@ class StompSocket(ClientSocket):
         self._answers = 0  # of them, the frames that answer the client
         self._unwritten = memoryview(b"")
         self._parts: deque[bytes | bytearray] = deque()  # to be written behind it
+        self._slow: deque[tuple[ServedSubscription, Ending]] = deque()  # to be ended
         self._automatic: list[Dispatch] = []  # acknowledged as soon as they are written
         self._heard = self._wrote = monotonic()
 
@@ -77,6 +78,8 @@ class StompSocket(ClientSocket):
 
     def write(self) -> None:
         """Write what the client takes at once."""
+        while self._slow and not self.closed:
+            self._end(*self._slow.popleft())
         if self._core.faults.silent or self.closed:
             return
         if self._write_round():
@@ -166,9 +169,20 @@ class StompSocket(ClientSocket):
         """Add a message."""
         self._output.append((subscription, dispatch))
 
+    def end_slow(self, subscription: ServedSubscription, ending: Ending) -> None:
+        """End it, or the connection. From any thread."""
+        self._slow.append((subscription, ending))
+        self._wake(self)
+
     def wake(self) -> None:
         """Have it written. From any thread."""
         self._wake(self)
+
+    def _end(self, subscription: ServedSubscription, ending: Ending) -> None:
+        if ending.connection:
+            self.close()
+        else:
+            self.session.end_subscription(subscription)
 
     @property
     def _connected(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from redelivery.broker.engine.stored import END_OF_QUEUE
-from redelivery.broker.engine.subscriptions import ByteSubscription, Dispatch, Subscription
+from redelivery.broker.engine.subscriptions import ByteSubscription, Dispatch, Ending, Subscription
 from redelivery.broker.servers.stomp.addresses import Addresses
 from redelivery.broker.servers.stomp.messages import TRANSFORMATION, Written, write_message
 from redelivery.broker.servers.stomp.spelling import Spelling
@@ -36,6 +36,9 @@ class ClientOutput(Protocol):
 
     def dispatch(self, subscription: ServedSubscription, dispatch: Dispatch) -> None:
         """Add a message; only that, for the broker's lock is held."""
+
+    def end_slow(self, subscription: ServedSubscription, ending: Ending) -> None:
+        """End it, or the connection. From any thread."""
 
     def wake(self) -> None:
         """Have it written. From any thread."""
@@ -104,6 +107,10 @@ class ServedSubscription:
     def wake(self) -> None:
         """Have it written."""
         self._output.wake()
+
+    def end_slow(self, ending: Ending) -> None:
+        """See `redelivery.broker.engine.subscriptions.DispatchOutbox`."""
+        self._output.end_slow(self, ending)
 
     def frame(self, dispatch: Dispatch, version: str) -> Written:
         """The MESSAGE of a dispatch, in parts; from now on it counts as seen.

@@ -16,7 +16,11 @@ _NUMBER: Final = "(?!-1$).*"
 ADDRESS_SETTINGS: Final[Mapping[str, Decisive]] = {
     "address-full-policy": decisive("an address that is full takes no message, and no dead letter", "drop|fail"),
     "page-full-policy": decisive("an address whose pages are full takes no message, and no dead letter", "drop|fail"),
-    "slow-consumer-policy": decisive("a slow consumer is disconnected, and what it had is redelivered", "kill"),
+    "slow-consumer-policy": decisive(
+        "a check ends the connection of a consumer that acknowledges fewer messages a second than "
+        "slow-consumer-threshold, if so many come or lie there; what it had is redelivered and counted",
+        "kill",
+    ),
     "default-ring-size": decisive("a queue keeps so many messages: older ones are removed, dead letters too", _NUMBER),
     "default-last-value-queue": decisive(_KEPT_LAST, "true"),
     "last-value-queue": decisive(_KEPT_LAST, "true"),

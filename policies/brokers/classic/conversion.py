@@ -115,6 +115,8 @@ def _say_arrivals(rules: ClassicRules, entries: Iterable[PolicyEntry], losses: L
     for entry in entries:
         if entry.pending_limit is not None and entry.pending_limit.of(1) is not None:
             losses.add(f"policyEntry {entry.pattern}: pendingMessageLimitStrategy {entry.pending_limit} is lost")
+        if entry.slow_consumers is not None and entry.slow_consumers.ends_some:
+            losses.add(f"policyEntry {entry.pattern}: {entry.slow_consumers} is lost")
     for text in lost_of_arrivals(rules.arrivals):
         losses.add(text)
 

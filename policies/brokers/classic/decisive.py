@@ -9,11 +9,9 @@ from redelivery.policies.files.places import Decisive, Place, decisive
 from redelivery.policies.files.report import ReadingReport
 from redelivery.policies.files.xml import Element
 
-_SLOW: Final = "a slow consumer is disconnected, and what it had is redelivered"
 _PLUGIN: Final = "a plug-in can change, expire, refuse or remove messages"
 
 ENTRY: Final[Mapping[str, Decisive]] = {
-    "slowConsumerStrategy": decisive(_SLOW),
     "expireMessagesPeriod": decisive("the broker looks for expired messages each so many ms; 0: never", "(?!30000$).*"),
     "maxExpirePageSize": decisive("of so many messages of a queue the expired ones are found", "(?!400$).*"),
 }

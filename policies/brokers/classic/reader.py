@@ -29,6 +29,7 @@ from redelivery.policies.brokers.classic.rules import (
     RedeliveryEntry,
     RedeliveryPlugin,
 )
+from redelivery.policies.brokers.classic.slow import read_slow
 from redelivery.policies.checks import read_flag
 from redelivery.policies.dead_letters import (
     DeadLetterStrategy,
@@ -148,7 +149,8 @@ def _entry(element: Element, report: ReadingReport, pattern: str) -> PolicyEntry
     if element.attributes.get("prioritizedMessages", "false") != "false":
         report.skip(f"prioritizedMessages of policyEntry {pattern}", element.place)
     limit, eviction = read_limit(element, report), read_eviction(element, report)
-    fields = {**given.fields, "pending_limit": limit, "eviction": eviction}
+    slow = read_slow(element, report)
+    fields = {**given.fields, "pending_limit": limit, "eviction": eviction, "slow_consumers": slow}
     return PolicyEntry(pattern, rules, place=element.place, settings=given.settings, **fields)
 
 

@@ -14,6 +14,7 @@ from redelivery.policies.brokers.classic.arrivals import (
     PendingLimit,
     notes_of_arrivals,
 )
+from redelivery.policies.brokers.classic.slow import SlowConsumers, notes_of_slow
 from redelivery.policies.brokers.rules import Delay, DestinationRules, Matched, Rules, listed_delays
 from redelivery.policies.dead_letters import (
     CopyTo,
@@ -77,6 +78,7 @@ class PolicyEntry:
     send_duplicate_from_store_to_dlq: bool | None = None
     pending_limit: PendingLimit | None = None
     eviction: Eviction | None = None
+    slow_consumers: SlowConsumers | None = None
     place: Place = field(default=NOWHERE, compare=False)
     settings: tuple[Setting, ...] = field(default=(), compare=False)
 
@@ -201,6 +203,11 @@ class ClassicRules(Rules):
             return None
         return entry.pending_limit, entry.eviction or Eviction()
 
+    def slow_consumers_of(self, destination: Destination) -> SlowConsumers | None:
+        """Return the strategy that ends slow consumers; None: it ends none."""
+        entry = next(iter(self.entries_for(destination)), None)
+        return None if entry is None else entry.slow_consumers
+
     @property
     def persistency(self) -> bool | None:
         """The persistence that forcePersistencyModeBrokerPlugin gives each message; None: it is as it was sent."""
@@ -253,7 +260,7 @@ class ClassicRules(Rules):
             notes=(
                 *self._notes(entry),
                 *(self._notes_of_topic(destination, target) if target else ()),
-                *self._notes_of_slow(destination),
+                *notes_of_slow(self, destination),
                 *notes_of_arrivals(self.arrivals),
             ),
         )
@@ -320,12 +327,6 @@ class ClassicRules(Rules):
             yield from resent.settings
         for plugin in (*self.plugins, *self.arrivals):
             yield from plugin.settings
-
-    def _notes_of_slow(self, destination: Destination) -> Iterator[str]:
-        found = self.slow_subscribers_of(destination) if isinstance(destination, Topic) else None
-        if found is not None and found[0].of(1) is not None:
-            evicted = "it is removed" if found[0].limit == 0 else "it is a dead letter if it is persistent"
-            yield f"of more than {found[0]} that wait for a subscriber which is not durable one is evicted: {evicted}"
 
     def _notes_of_topic(self, destination: Destination, target: str) -> Iterator[str]:
         if isinstance(destination, Topic):

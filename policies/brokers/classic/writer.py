@@ -18,6 +18,7 @@ from redelivery.policies.brokers.classic.rules import (
     RedeliveryEntry,
     RedeliveryPlugin,
 )
+from redelivery.policies.brokers.classic.slow import write_slow
 from redelivery.policies.dead_letters import (
     DEFAULT_DEAD_LETTER_QUEUE,
     DiscardingDeadLetterStrategy,
@@ -78,6 +79,7 @@ def _write_entry(parent: Node, entry: PolicyEntry, places: Mapping[str, str]) ->
     if entry.dead_letters is not None:
         _write_strategy(node.add("deadLetterStrategy"), entry.dead_letters)
     write_limits(node, entry.pending_limit, entry.eviction)
+    write_slow(node, entry.slow_consumers)
 
 
 def _write_strategy(parent: Node, rules: DeadLetterRules) -> None:

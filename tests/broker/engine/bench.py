@@ -19,6 +19,9 @@ class Box(list[Dispatch]):
     def wake(self) -> None:
         """Nobody waits here."""
 
+    def end_slow(self, ending: object) -> None:
+        """No consumer is slow here."""
+
     def bodies(self) -> list[object]:
         return [dispatch.message.body for dispatch in self]
 

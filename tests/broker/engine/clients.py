@@ -37,6 +37,9 @@ class Consumer:
     def wake(self) -> None:
         """Nobody waits here."""
 
+    def end_slow(self, ending: object) -> None:
+        """No consumer is slow here."""
+
 
 @dataclass(eq=False)
 class OpenTransaction:

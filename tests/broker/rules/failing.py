@@ -16,6 +16,9 @@ class Box(list[Dispatch]):
     def wake(self) -> None:
         """Nobody waits here."""
 
+    def end_slow(self, ending: object) -> None:
+        """No consumer is slow here."""
+
 
 class Bench:
     """``waits``: milliseconds between the failure of a delivery and the next one."""

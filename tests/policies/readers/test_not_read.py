@@ -218,9 +218,8 @@ def test_it_is_said_wherever_the_file_is_looked_at() -> None:
 
 
 def test_it_is_said_of_the_destinations_that_it_is_about() -> None:
-    entry = (
-        '<policyEntry {}="{}"><slowConsumerStrategy><abortSlowConsumerStrategy/></slowConsumerStrategy></policyEntry>'
-    )
+    strategy = '<slowConsumerStrategy><bean xmlns="x" class="com.example.Aborts"/></slowConsumerStrategy>'
+    entry = f'<policyEntry {{}}="{{}}">{strategy}</policyEntry>'
     found = classic(policy_entries(entry.format("queue", "orders.>") + '<policyEntry queue="stock"/>'))
     assert len(found.explain("orders.new").not_read) == 1
     assert found.explain("stock").not_read == ()
@@ -314,7 +313,7 @@ READ: Final[Mapping[str, Collection[str]]] = {
     "hornetq address-setting": HORNETQ_NAMES,
     "activemq policyEntry": {
         *of_activemq.ENTRY,
-        *("deadLetterStrategy", "pendingMessageLimitStrategy", "messageEvictionStrategy"),
+        *("deadLetterStrategy", "pendingMessageLimitStrategy", "messageEvictionStrategy", "slowConsumerStrategy"),
     },
     "activemq plugins": {"redeliveryPlugin", "discardingDLQBrokerPlugin", *ARRIVALS},
     "qpid queue": broker_j.NAMES,

@@ -9,7 +9,7 @@ from cproton_ffi import lib
 
 from redelivery.broker.engine.engine import Engine
 from redelivery.broker.engine.rules.rules import Manner
-from redelivery.broker.engine.subscriptions import CreditSubscription, Dispatch
+from redelivery.broker.engine.subscriptions import CreditSubscription, Dispatch, Ending
 from redelivery.broker.servers.amqp.codec.messages import write_message
 from redelivery.broker.servers.amqp.codec.outcomes import ACCEPTED, finish, read_outcome
 from redelivery.broker.servers.amqp.codec.terminus import SourceRequest
@@ -30,6 +30,7 @@ class ConsumerLink(OutgoingLink):
         self._subscription: CreditSubscription | None = None
         self._durable: tuple[str, str | None] | None = None  # the subscription that ends with a close, not a detach
         self._searches = False  # the peer drains, and the broker has not read all of a long queue for it
+        self._ending: Ending | None = None  # it is slow
         self._unsent: deque[Dispatch] = deque()
         self._unsettled: dict[int, Unsettled] = {}  # by the numbers of their dispatches
         self._numbers: dict[Any, int] = {}  # these, by the C library's deliveries
@@ -63,6 +64,20 @@ class ConsumerLink(OutgoingLink):
     def wake(self) -> None:
         """See `redelivery.broker.engine.subscriptions.DispatchOutbox`."""
         self.session.mark_ready(self)
+
+    def end_slow(self, ending: Ending) -> None:
+        """See `redelivery.broker.engine.subscriptions.DispatchOutbox`."""
+        self._ending = ending
+        self.session.mark_ready(self)
+
+    def flush(self) -> bool:
+        """See `BrokerLink.flush`."""
+        ending, self._ending = self._ending, None
+        if ending is not None and ending.connection:
+            self.session.cut()
+        elif ending is not None:
+            self.end(JMSError("Receiver forcably closed"))  # in ActiveMQ's words
+        return super().flush()
 
     def grant(self, credit: int, drain: bool) -> None:
         """See `OutgoingLink.grant`."""

@@ -60,6 +60,9 @@ class LinkSession(Protocol):
     def check_exists(self, destination: Destination) -> None:
         """Raise InvalidDestinationError where it is temporary, and removed."""
 
+    def cut(self) -> None:
+        """End the connection without a word."""
+
     def check_own(self, destination: Destination) -> None:
         """Raise InvalidDestinationError where it is another connection's temporary one."""
 
