@@ -7,10 +7,12 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
 import pytest
+from tests.cli.brokers import run
 from tests.client.shell import eventually
 from tests.differential.files import text_of
 from tests.promises.real.started import ARTEMIS, running, setting
@@ -385,6 +387,24 @@ def test_a_client_that_does_what_the_file_says_writes_where_the_broker_would(bro
         holds(broker, "dead", {"deadQueue": 4})
     broker.ask("queue.deadQueue", "retryMessages")
     eventually(lambda: broker.depths() == {"ordersQueue": 4})
+
+
+@pytest.mark.parametrize("url", ["stomp", "amqp"])
+def test_letters_are_replayed_and_moved_by_each_name_of_their_queue(
+    broker: Artemis, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    strategy = SharedDeadLetterStrategy("dead")
+    with redelivery.connect(broker.urls[url], redelivery_policy=AT_ONCE, dead_letter_strategy=strategy) as connection:
+        for name in ("dead", "deadQueue", "dead::deadQueue") if url == "amqp" else ("deadQueue",):
+            for _ in range(2):
+                fail(connection, "orders::ordersQueue", to="orders")
+            assert broker.depths() == {"deadQueue": 2}
+            run(broker.urls[url], "dlq", "replay", name, "--limit", "1", "--yes")
+            assert (name, broker.depths()) == (name, {"deadQueue": 1, "ordersQueue": 1})
+            run(broker.urls[url], "dlq", "move", name, "--to", "late::lateQueue", "--yes")
+            assert (name, broker.depths()) == (name, {"lateQueue": 1, "ordersQueue": 1})
+            broker.empty()
 
 
 @pytest.mark.parametrize("url", ["stomp", "amqp"])
