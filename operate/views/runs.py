@@ -29,11 +29,11 @@ COMMANDS: Final = ("replay", "move", "edit", "purge")
 
 @dataclass(frozen=True, slots=True)
 class RunOrder:
-    """An order: a command for letters of ``queue``.
+    """An order: a command for letters of ``queue``, by their ids, and those without one by their ``contents``.
 
     ``to``: where they go; None: where each came from. ``keep``: a purge keeps them in its receipt. ``change``: of an
     edit. ``canary``: so many are replayed first, and the rest when these were handled; ``canary_wait``: seconds, None:
-    as long as their policy needs.
+    as long as their policy needs. ``contents``: as `content_of` has them. ``most``: so many letters as were shown.
 
     Raises:
         ConfigError: no such command; or a move without a queue, or to its own.
@@ -47,8 +47,12 @@ class RunOrder:
     change: Change | None = None
     canary: int | None = None
     canary_wait: float | None = None
+    contents: frozenset[str] = frozenset()
+    most: int | None = None
 
     def __post_init__(self) -> None:
+        if self.contents and self.canary is not None:
+            raise ConfigError("a canary needs letters with ids: replay these without one")
         if self.command not in COMMANDS or (self.command == "edit") != (self.change is not None):
             raise ConfigError(f"there is no such command: {self.command}")
         if self.command == "move" and self.to is None:
@@ -116,7 +120,7 @@ def perform(order: RunOrder, folder: Path, asked: Mapping[str, Any]) -> Callable
     def act(connection: Connection, run: LetterRun) -> None:
         name = new_run()
         route = order.route(name)
-        selection = Selection(order.queue, ids=order.ids)
+        selection = Selection(order.queue, limit=order.most, ids=order.ids, contents=order.contents)
         planned = plan(connection, selection, route)
         run.total, run.stayed = len(planned.ids), planned.stay
         if not planned.ids:

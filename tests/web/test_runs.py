@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+from tests.conformance.foreign import Foreign, section, string
 from tests.web.conftest import Opened, dead
 from tests.web.forms import form, submit
 
@@ -72,6 +73,21 @@ def test_what_was_taken_meanwhile_is_not_missed(client: TestClient, broker: Embe
     assert "4 letters replayed" in submit(client, page, "run").text
     again = submit(client, page, "run")
     assert (again.status_code, "somebody has taken them" in again.text) == (400, True)
+
+
+def test_letters_without_ids_are_known_by_what_they_say(broker: EmbeddedBroker, opened: Opened) -> None:
+    queue = "nameless.DLQ"
+    foreign = Foreign("amqp", "embedded", broker.amqp_url)
+    foreign.send(queue, *(section(0x77, string(each)) for each in (b"one", b"one", b"two")))
+    client = opened(broker.amqp_url, allow_writes=True)
+    page = client.get("/console/preview", params={"queue": queue, "command": "move", "to": "parking"}).text
+    assert "Move 3 letters?" in page
+    assert "3 without an id" in page
+    foreign.send(queue, section(0x77, string(b"three")))
+    assert "3 letters moved" in submit(client, page, "run").text
+    assert (sorted(bodies(broker, "parking")), bodies(broker, queue)) == (["one", "one", "two"], ["three"])
+    letter = client.get("/console/letter", params={"queue": queue, "place": "1"}).text
+    assert "without an id" in letter
 
 
 def test_letters_are_moved_with_all_that_they_say(client: TestClient, broker: EmbeddedBroker) -> None:

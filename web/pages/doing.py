@@ -25,15 +25,20 @@ _LONGEST: Final = 86_400  # seconds that are waited for canaries
 def run(asked: Asked) -> Redirected:
     """Start the run of a preview, over the letters that it has shown."""
     command = asked.text("command")
+    ids, contents = _named(asked.text("ids")), _named(asked.fields.get("contents") or "[]")
+    if not ids and not contents:
+        raise ConfigError("no letters are meant")
     order = RunOrder(
         command,
         asked.queue,
-        _ids(asked.text("ids")),
+        frozenset(ids),
         target(asked),
         keep=asked.optional("keep") is not None,
         change=change(asked) if command == "edit" else None,
         canary=_canary(asked, "canary", MOST) if command == "replay" else None,
         canary_wait=_canary(asked, "canary_wait", _LONGEST),
+        contents=frozenset(contents),
+        most=len(ids) + len(contents),
     )
     said = {name: asked.optional(name) for name in ("where", "group")}
     started = asked.runs.start(asked.site, LetterRun(command), perform(order, asked.settings.receipts, said))
@@ -68,16 +73,14 @@ def export(asked: Asked, connection: Connection) -> Response:
     return StreamingResponse(lines, media_type="application/x-ndjson", headers=headers)
 
 
-def _ids(text: str) -> frozenset[str]:
+def _named(text: str) -> list[str]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found) or len(found) > MOST:
         raise ConfigError("the form does not say which letters are meant: go back to the letters")
-    if not found:
-        raise ConfigError("no letters are meant")
-    return frozenset(found)
+    return found
 
 
 def _canary(asked: Asked, name: str, most: int) -> int | None:

@@ -13,6 +13,7 @@ from redelivery.model.destinations import Destination, Queue, destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError, MessageFormatError
 from redelivery.model.messages import Message
 from redelivery.operate.letters.editing import assigning, difference, editable
+from redelivery.operate.letters.receipts.receipt import content_of
 from redelivery.operate.letters.routes import NoWayError, Route, new_run
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.shown import as_json
@@ -35,9 +36,14 @@ class _Counted:
     ids: list[str] = field(default_factory=list)
     targets: Counter[Destination | None] = field(default_factory=Counter)
     first: list[Message] = field(default_factory=list)
-    nameless: int = 0
+    contents: list[str] = field(default_factory=list)
     stay: int = 0
     why: str = ""
+
+    @property
+    def letters(self) -> int:
+        """Those that would leave: with ids, and without."""
+        return len(self.ids) + len(self.contents)
 
 
 def preview(asked: Asked, connection: Connection) -> Templated:
@@ -144,16 +150,16 @@ def _letters(asked: Asked, connection: Connection) -> tuple[list[Message], bool]
 def _count(letters: list[Message], route: Route) -> _Counted:
     found = _Counted()
     for each in letters:
-        if each.message_id is None:
-            found.nameless += 1
-            continue
         try:
             leaving = route(each)
         except (NoWayError, MessageFormatError) as error:
             found.stay += 1
             found.why = found.why or str(error)
             continue
-        found.ids.append(each.message_id)
+        if each.message_id is None:
+            found.contents.append(content_of(each))
+        else:
+            found.ids.append(each.message_id)
         found.targets[None if leaving is None else leaving.destination] += 1
         if len(found.first) < _SHOWN:
             found.first.append(each)
@@ -164,6 +170,7 @@ def _counts(found: _Counted) -> dict[str, Any]:
     return {
         "counted": found,
         "ids": json.dumps(found.ids),
+        "contents": json.dumps(found.contents),
         "targets": found.targets.most_common(_TARGETS),
         "more_targets": max(0, len(found.targets) - _TARGETS),
     }

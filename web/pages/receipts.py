@@ -68,6 +68,7 @@ def _values(found: RunReceipt) -> dict[str, Any]:
     kept = found.command != "purge" or "kept" in found.head["asked"]
     return {
         "receipt": found,
+        "meant": len(found.planned),
         "sure": sure,
         "undone": undone,
         "may_undo": kept and sure > undone,
