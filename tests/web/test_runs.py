@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 from tests.conformance.foreign import Foreign, section, string
+from tests.run import forms
 from tests.web.conftest import Opened, dead
 from tests.web.forms import form, submit
 
@@ -36,7 +37,7 @@ def group_of(client: TestClient, words: str) -> str:
     return found[1]
 
 
-@pytest.fixture(params=["vm", "stomp", "amqp"])
+@pytest.fixture(params=["stomp"] if forms.brief() else ["vm", "stomp", "amqp"])
 def client(request: pytest.FixtureRequest, broker: EmbeddedBroker, opened: Opened) -> TestClient:
     dead(broker, *["ValueError: no price"] * 3, "KeyError: sku", "KeyError: sku")
     return opened(getattr(broker, f"{request.param}_url"), allow_writes=True)
