@@ -42,7 +42,7 @@ class _Counted:
 
     @property
     def letters(self) -> int:
-        """Those that would leave: with ids, and without."""
+        """The number of letters that would leave: with ids, and without."""
         return len(self.ids) + len(self.contents)
 
 
