@@ -172,7 +172,7 @@ def test_a_canary_that_nobody_takes_ends_the_run(client: TestClient, broker: Emb
 def test_the_rest_follows_a_canary_that_was_handled(client: TestClient, broker: EmbeddedBroker) -> None:
     with redelivery.connect(broker.vm_url) as connection, connection.session() as session:
         session.consumer("orders").listen(lambda _: None)
-        started = submit(client, preview(client, "replay").text, "run", canary="2", canary_wait="1")
+        started = submit(client, preview(client, "replay").text, "run", canary="2", canary_wait="3")
         assert "5 letters replayed" in ended(client, started)
     assert (broker.queue_depth(DLQ), broker.queue_depth("orders")) == (0, 0)
 
