@@ -12,6 +12,7 @@ delivery of each letter, is asked for all that it has.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections import Counter
@@ -37,6 +38,7 @@ _STAYS: Final = (NoWayError, MessageFormatError)  # of a letter that names no or
 _COMES: Final = 5.0  # seconds within which a letter that was browsed is received
 _IS_THERE: Final = 2.0  # the same, where nobody could look
 _ALL: Final = sys.maxsize
+_DIGITS: Final = re.compile("[0-9a-f]+")
 _HELD: Final = 1000  # letters that stay, and are held meanwhile
 
 
@@ -165,18 +167,26 @@ class Mover:
                 if not planned.ids:
                     raise
                 self.move(replace(planned, others=True))
-        elif capabilities.selectors and self._finds_ids(planned.ids):
-            batches = [planned.ids[at : at + BATCH] for at in range(0, len(planned.ids), BATCH)]
-            self._move_batches([len(each) for each in batches], [_named(each) for each in batches])
         else:
-            self._move_each(len(planned.ids))
+            named = self._found_by_id(planned.ids) if capabilities.selectors else []
+            batches = [named[at : at + BATCH] for at in range(0, len(named), BATCH)]
+            self._move_batches([len(each) for each in batches], [_named(each) for each in batches])
+            if len(named) < len(planned.ids):
+                self._move_each(len(planned.ids) - len(named))
         return self.moved
 
-    def _finds_ids(self, ids: Sequence[str | None]) -> bool:
-        if None in ids:
-            return False
-        named = Selection(self._selection.queue, _named(ids[:1]))
-        return [message.message_id for message in named.browse(self._connection)] == ids[:1]
+    def _found_by_id(self, ids: Sequence[str | None]) -> list[str | None]:
+        """The ids that a selector finds here: not all brokers find those that another client has written."""
+        alike: dict[str, list[str | None]] = {}
+        for each in ids:
+            if each is not None:
+                alike.setdefault(_DIGITS.sub("", each), []).append(each)
+        found: list[str | None] = []
+        for some in alike.values():
+            named = Selection(self._selection.queue, _named(some[:1]))
+            if [each.message_id for each in named.browse(self._connection)] == some[:1]:
+                found += some
+        return found
 
     def _move_batches(self, counts: Sequence[int], selectors: Sequence[str | None]) -> None:
         with self._connection.session(AckMode.TRANSACTED) as session:

@@ -29,10 +29,9 @@ class Proof:
     where they were although their commit was confirmed. ``doubled``: in both places. ``undone``: put back by `undo`.
     ``back``: of the letters that are gone, how many are dead letters again. ``hidden``: sent to a topic.
     ``left``: letters that were meant, and that the run did not come to. ``taken``: what has left and was not put back,
-    by its number in the receipt. ``halves``: what is in both places as its run was killed between its send and its
-    removal, where there is no transaction, and carries the name of its run. ``contents``: of what is where they were
-    taken from, but for what is back. ``dropped``: the numbers of those that are ``still`` there. ``put_back``: what was
-    undone.
+    by its number in the receipt. ``halves``: what was surely sent, and is where it was all the same, as there is no
+    transaction and its run was killed in between. ``contents``: of what is where they were taken from, but for what is
+    back. ``dropped``: the numbers of those that are ``still`` there. ``put_back``: what was undone.
     """
 
     unread: int = 0
@@ -79,6 +78,7 @@ def verify(connection: Connection, receipt: RunReceipt) -> Proof:
         _leave_out_others(receipt, targets)
     source.leave_out_others(receipt)
     ranks: Counter[str] = Counter()
+    transacted = connection.metadata.capabilities.transactions
     for number, entry in enumerate(receipt.entries):
         if entry.dropped:
             continue
@@ -94,8 +94,9 @@ def verify(connection: Connection, receipt: RunReceipt) -> Proof:
             here = source.take(entry.id, entry.content)
         found.hidden += not here and entry.to is not None and place is None
         found.gone += not here and not there and (entry.to is None or place is not None)
-        _count(receipt, found, number, here, there)
-    found.left = len(left_of(receipt, found)) - found.still - found.returned - (found.doubled - len(found.halves))
+        half = not transacted and (entry.sure or (there and receipt.command in MARKED))
+        _count(receipt, found, number, here=here, there=there, half=half)
+    found.left = len(left_of(receipt, found)) - found.still - found.returned - found.doubled + len(found.halves)
     return found
 
 
@@ -107,15 +108,15 @@ def _forget_ids_of_deliveries(receipt: RunReceipt) -> None:
             receipt.entries[number] = replace(entry, id=None)
 
 
-def _count(receipt: RunReceipt, found: Proof, number: int, here: bool, there: bool) -> None:
+def _count(receipt: RunReceipt, found: Proof, number: int, *, here: bool, there: bool, half: bool) -> None:
     entry = receipt.entries[number]
+    if here and half:
+        found.halves.append((number, entry))
     if not here:
         found.taken.append((number, entry))
         found.unread += there
     elif there:
         found.doubled += 1
-        if not entry.sure and receipt.command in MARKED:
-            found.halves.append((number, entry))
     elif entry.sure:
         found.returned += 1
     else:
