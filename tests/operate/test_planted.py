@@ -29,11 +29,11 @@ FAULTS = {
         "            if letter is None:\n                raise JMSError(",
         test_letters.test_a_batch_that_is_not_what_was_planned_stays,
     ),
-    "letters that cannot be read are moved with the others": Fault(
+    "a letter that comes meanwhile and must stay ends the run": Fault(
         "operate.letters.moving",
-        "        elif not planned.others and not planned.stay:",
-        "        elif not planned.others:",
-        test_letters.test_a_letter_that_cannot_be_read_stays,
+        "                raise _ChangedError(str(error)) from error",
+        "                raise",
+        test_letters.test_letters_that_come_meanwhile_and_must_stay_do_not_end_a_run,
     ),
     "a batch is committed when it is counted": Fault(
         "operate.letters.moving",
