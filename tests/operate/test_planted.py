@@ -25,8 +25,8 @@ FAULTS = {
     ),
     "what was not planned is moved": Fault(
         "operate.letters.moving",
-        "            if not self._selection.accepts(letter):\n                raise JMSError(",
-        "            if letter is None:\n                raise JMSError(",
+        "            if not self._selection.accepts(letter):\n                raise _ChangedError(",
+        "            if letter is None:\n                raise _ChangedError(",
         test_letters.test_a_batch_that_is_not_what_was_planned_stays,
     ),
     "a letter that comes meanwhile and must stay ends the run": Fault(
