@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from redelivery.model.destinations import Queue
+from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.policies.brokers.rules import Rules, policy_at_once, separately, strategy_to
 from redelivery.policies.dead_letters import DeadLetterStrategy
 from redelivery.policies.destinations.examples import sample_of
@@ -41,6 +41,7 @@ class HostedRules(Rules, Generic[H, Q]):
     """Rules by virtual host. ``default_host``: that of a client that names none, and of a queue that is named alone."""
 
     __slots__ = ()
+    of_queues = True
 
     @property
     @abstractmethod
@@ -102,11 +103,16 @@ class HostedRules(Rules, Generic[H, Q]):
         """The queues, and the keys of what is made by a regular expression: each with a queue that it is for."""
         made = {key: sample_of(key).name for each in self._expressions() for key in keys_of(each, within=False).keys}
         made.pop(REST, None)
-        return {**made, **{name: name for name in self.names() if is_exact(name)}}
+        named = {**made, **{name: name for name in self.names() if is_exact(name)}}
+        return {f"queue://{key}": name for key, name in named.items()}
 
     def _expressions(self) -> Iterable[str]:
         """The regular expressions of queues that the broker makes by itself, those of the default virtual host."""
         return ()
+
+    def _name(self, destination: Destination) -> str:
+        """The queue's; of a topic that of a queue that no file names."""
+        return REST if isinstance(destination, Topic) else destination.name
 
     def _policy(self, queue: str) -> RedeliveryPolicy:
         return policy_at_once(self.maximum_for(queue))

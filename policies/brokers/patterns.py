@@ -31,6 +31,7 @@ from redelivery.policies.files.xml import Element, parse
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 R = TypeVar("R")
+QUEUE: Final = "queue://"
 TOPIC: Final = "topic://"
 
 
@@ -80,7 +81,8 @@ def patterns(policies: BrokerPolicies) -> list[Pattern]:
         target = as_destination(key)
         strategy = _named_place(policies, key, strategies.strategy_for(target))
         lifetime = policies.rules.lifetime(key) or Lifetime(strategy.process_expired)
-        found.append(Pattern(key, redeliveries.policy_for(target), strategy, lifetime))
+        named = key.removeprefix(QUEUE) if policies.rules.of_queues else key
+        found.append(Pattern(named, redeliveries.policy_for(target), strategy, lifetime))
     return found
 
 

@@ -171,11 +171,13 @@ class Rules(ABC):
     ``broker``: the broker's name. ``dialect``: what `redelivery.connect` calls it. ``is_client``: it is a client, which
     leaves the rest to its broker; ``prefetch``, ``non_blocking``: what its configuration says beside its policy.
     ``returning``: a client's, that redelivers nothing by itself, and returns to its broker what failed.
-    ``makes_queues``: the broker, or its clients, make the queues that are used and are not there.
+    ``makes_queues``: the broker, or its clients, make the queues that are used and are not there. ``of_queues``: what
+    it says is about queues by their names, and no subscription to a topic has such a name: the broker makes one up.
     """
 
     __slots__ = ()
     is_client: ClassVar[bool] = False
+    of_queues: ClassVar[bool] = False
 
     @property
     @abstractmethod

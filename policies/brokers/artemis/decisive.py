@@ -18,7 +18,7 @@ ADDRESS_SETTINGS: Final[Mapping[str, Decisive]] = {
     "page-full-policy": decisive("an address whose pages are full takes no message, and no dead letter", "drop|fail"),
     "slow-consumer-policy": decisive(
         "a check ends the connection of a consumer that acknowledges fewer messages a second than "
-        "slow-consumer-threshold, if so many come or lie there; what it had is redelivered and counted",
+        "slow-consumer-threshold, if so many come or lie there; what it had is redelivered",
         "kill",
     ),
     "default-ring-size": decisive("a queue keeps so many messages: older ones are removed, dead letters too", _NUMBER),

@@ -160,17 +160,18 @@ class BrokerJRules(HostedRules[BrokerJHost, BrokerJQueue]):
 
     def rules_for(self, destination: Destination) -> DestinationRules:
         """Return what counts for one destination."""
-        levels, maximum = self.levels_for(destination.name), self.maximum_for(destination.name)
-        target = self.alternate_for(destination.name)
+        name = self._name(destination)
+        levels, maximum = self.levels_for(name), self.maximum_for(name)
+        target = self.alternate_for(name)
         reason = "" if target else "there is no alternate binding"
         notes: tuple[str, ...] = _NOTES
         if target and "${" in target:
             reason, target = f"the alternate binding {target!r} does not route", None
-        elif target and target == self.hosts_of(destination.name)[1]:
+        elif target and target == self.hosts_of(name)[1]:
             reason, target = "it is its own alternate binding", None  # seen on 9.2.1
-        elif target and self.lists_queues and not self._behind(target, destination.name):
+        elif target and self.lists_queues and not self._behind(target, name):
             notes = (no_queue(target), *notes)
-        routed = self._nearest(destination.name, "expiry_policy") == ROUTE_TO_ALTERNATE
+        routed = self._nearest(name, "expiry_policy") == ROUTE_TO_ALTERNATE
         if routed:
             notes += ("an expired message with a time to live of its own expires in the alternate queue too",)
         return DestinationRules(
@@ -192,7 +193,7 @@ class BrokerJRules(HostedRules[BrokerJHost, BrokerJQueue]):
         one of that name.
         """
         target = self.rules_for(destination).dead_letter
-        return () if target is None else self._behind(target, destination.name)
+        return () if target is None else self._behind(target, self._name(destination))
 
     def lifetime(self, key: str) -> Lifetime:
         """Return the bounds that the nearest levels set; what expires is removed but for ROUTE_TO_ALTERNATE."""

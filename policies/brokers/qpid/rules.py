@@ -89,8 +89,11 @@ class QpidRules(HostedRules[QpidHost, QpidLevel]):
 
     def rules_for(self, destination: Destination) -> DestinationRules:
         """Return what counts for one destination."""
-        levels, maximum = self.levels_for(destination.name), self.maximum_for(destination.name)
-        target = self.dead_letter_queue(destination.name)
+        name = self._name(destination)
+        levels, maximum = self.levels_for(name), self.maximum_for(name)
+        target = (
+            None if self.dead_letter_queue(name) is None else destination.name.rpartition("/")[2] + self.queue_suffix
+        )
         return DestinationRules(
             broker=self.broker,
             destination=destination,

@@ -45,6 +45,7 @@ def policies_of(rules: QueueRules) -> RedeliveryPolicyMap:
     if kinds[REST] != QUORUM:
         return RedeliveryPolicyMap(usable(entries))
     entries |= {key: RedeliveryPolicy() for key in keys if kinds[key] != QUORUM}
+    entries[f"topic://{REST}"] = RedeliveryPolicy()  # the queue of a subscription is exclusive, and so a classic one
     return RedeliveryPolicyMap(usable(entries), default=policy_at_once(rules.limit_for(OTHERS[0])))
 
 
@@ -68,7 +69,8 @@ def _keys(rules: QueueRules) -> dict[str, str]:
     """The queues, and the keys of others that a policy is for: each with a queue that it is for."""
     keys = dict.fromkeys(key for each in _policies(rules) for key in keys_of(each.pattern, within=True).keys)
     keys.pop(REST, None)
-    return {**{key: sample_of(key).name for key in keys}, **{name: name for name in rules.names() if is_exact(name)}}
+    named = {**{key: sample_of(key).name for key in keys}, **{name: name for name in rules.names() if is_exact(name)}}
+    return {f"queue://{key}": name for key, name in named.items()}
 
 
 def _strategy(rules: QueueRules, queue: str) -> DeadLetterStrategy:

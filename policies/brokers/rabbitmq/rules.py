@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Final, Self
 
-from redelivery.model.destinations import Destination
+from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import ConfigError
 from redelivery.policies.brokers.rabbitmq.after import CIRCLE, NOWHERE, Stop
 from redelivery.policies.brokers.rabbitmq.at_a_client import policies_of, strategies_of
@@ -64,6 +64,7 @@ class RabbitRules(Rules):
 
     broker = "RabbitMQ"
     dialect = "rabbitmq"
+    of_queues = True
 
     @property
     @once
@@ -95,7 +96,7 @@ class RabbitRules(Rules):
 
     def rules_for(self, destination: Destination) -> DestinationRules:
         """Return what counts for one destination."""
-        queue = self._queue(destination.name)
+        queue = self._queue(OTHERS[0] if isinstance(destination, Topic) else destination.name)
         return self._rules_of(destination, queue, listed=queue in self._by_name.get(queue.name, ()))
 
     def _rules_of(self, destination: Destination, queue: RabbitQueue, *, listed: bool) -> DestinationRules:

@@ -14,7 +14,7 @@ from tests.broker.raw_stomp import Raw
 from tests.client.shell import eventually
 from tests.differential.files import text_of
 from tests.policies.readers.documents import classic, policy_entries, read
-from tests.promises.real.started import running
+from tests.promises.real.started import ARTEMIS, artemis_with, running, setting
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
@@ -285,3 +285,33 @@ def test_explain_says_it_a_file_has_it_again_and_a_conversion_that_it_is_lost() 
 def test_what_classic_would_not_take_is_refused(wrong: str) -> None:
     with pytest.raises(redelivery.ConfigError, match=wrong.partition("=")[0]):
         classic(policy_entries(entry("q", BY_SIZE, wrong)))
+
+
+@pytest.mark.long_form
+@pytest.mark.timeout(120)
+def test_artemis_ends_the_connection_of_a_slow_consumer_as_the_line_not_read_says() -> None:
+    """It is not modelled: see `test_not_read.py`."""
+    given = setting(
+        "kill.#",
+        slow_consumer_threshold=2,
+        slow_consumer_policy="KILL",
+        slow_consumer_check_period=1,
+        max_delivery_attempts=-1,
+    )
+    anycast = {"subscription-type": "ANYCAST"}
+    with running(ARTEMIS, artemis_with(given, "kill.few", "kill.many")) as broker:
+        stomp, amqp = (f"{each}://{broker.host}:{broker.ports[each]}" for each in ("stomp", "amqp"))
+        urls = Urls(stomp, amqp)
+        for queue, number in (("kill.few", 1), ("kill.many", 10)):
+            with Raw(urls.stomp) as client, Raw(urls.stomp) as sender:
+                client.subscribe(queue, **anycast)
+                for each in range(number):
+                    sender.ok("SEND", str(each).encode(), destination=queue, **{"destination-type": "ANYCAST"})
+                client.messages(number)
+                if number == 1:  # fewer than the threshold
+                    assert not is_ended(client, 3)
+                    continue
+                error = client.next("ERROR")
+                assert error.headers["message"].endswith("closed by management")
+                assert client.closed()
+        assert [body for body, _ in left(urls, "kill.many", 10)] == list("0123456789")  # not all of them are counted
