@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.broker.store import (
@@ -139,6 +140,23 @@ def life(tmp_path: Path) -> Iterator[test_store_delayed.Life]:
     life = test_store_delayed.Life(tmp_path / "store.db")
     yield life
     life.store.close()
+
+
+@pytest.fixture(autouse=True)
+def closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A test that notices its fault ends there, so what it has opened is closed after it."""
+    opened: list[SqliteStore] = []
+    begin = SqliteStore.__init__
+
+    def noted(store: SqliteStore, *args: Any, **options: Any) -> None:
+        begin(store, *args, **options)
+        opened.append(store)
+
+    monkeypatch.setattr(SqliteStore, "__init__", noted)
+    yield
+    for each in opened:
+        each.give_up()
+        each.close()
 
 
 @pytest.mark.parametrize("fault", FAULTS)
