@@ -195,27 +195,23 @@ class ArtemisRules(Rules):
         )
 
     def redelivery_policies(self) -> RedeliveryPolicyMap:
-        """Return each match with its merged settings as a client's policy.
-
-        A factor of collision avoidance is rounded to a whole per cent, and a multiplier below 1 has no effect.
-        """
-        entries = {key: client_policy(self.settings_for(entry.match)) for key, entry in self._by_key().items()}
+        """Return each match with its merged settings as a client's policy; collision avoidance in whole per cents."""
+        entries = {key: client_policy(self.settings_for(match)) for key, match in self._client_keys().items()}
         default = entries.pop(REST, None) or client_policy(AddressSettings())
         shared = with_overlaps(usable(entries), lambda key: client_policy(self.settings_for(self.match_of(key))))
         shared |= {key: client_policy(self.settings_for(address)) for key, address in self._own_names()}
         return RedeliveryPolicyMap(shared, default=default)
 
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
-        """Return each match with its merged settings as a client's strategy; without a dead-letter address: discarded.
+        """Return each match with its merged settings as a client's strategy; without an address it discards.
 
-        So is what expires, without an expiry address. Artemis does it itself, where its protocol has a word for that:
-        its letters reach the queues that the address has, and it makes those that are made with the first letter.
+        Artemis does it itself, where its protocol has a word for that: its letters reach the queues of the address.
         """
-        entries = {key: self._strategy(self.settings_for(entry.match)) for key, entry in self._by_key().items()}
+        entries = {key: self._strategy(self.settings_for(match)) for key, match in self._client_keys().items()}
         default = entries.pop(REST, None) or self._strategy(AddressSettings())
         shared = with_overlaps(usable(entries), lambda key: self._strategy(self.settings_for(self.match_of(key))))
         shared |= {key: self._strategy(self.settings_for(address)) for key, address in self._own_names()}
-        made = None if self.jms_names or not self.lists_queues else bound.made(self.queues)
+        made = None if self.dialect == "hornetq" or not self.lists_queues else bound.made(self.queues)
         return DeadLetterStrategyMap(shared, default=default, queues=made)
 
     def names(self) -> tuple[str, ...]:
@@ -263,6 +259,10 @@ class ArtemisRules(Rules):
         keys = {self.key_of(each.match): each for each in self.counting}
         return {key: each for key, each in keys.items() if LITERAL not in key}
 
+    def _client_keys(self) -> dict[str, str]:
+        """The keys of a client's maps, each with its match."""
+        return {key: each.match for key, each in self._by_key().items()}
+
     def key_of(self, match: str) -> str:
         """Return a match as a key of our maps, with a NUL if it can be none; JMS' addresses are queues and topics."""
         text = ".".join(self.wildcards.words(match))
@@ -295,7 +295,7 @@ class ArtemisRules(Rules):
         return separately(failed, self._strategy_to(settings.expiry_address, prefix, suffix, created=created))
 
     def _strategy_to(self, target: str | None, prefix: str, suffix: str, *, created: bool) -> DeadLetterStrategy:
-        if target is not None and self.jms_names:
+        if target is not None and self.dialect == "hornetq":  # whose client writes the prefix
             target = target.removeprefix(JMS_QUEUE).removeprefix(JMS_TOPIC)
         copies = strategy_to(target)
         if target is not None and created:

@@ -49,6 +49,16 @@ class WildFlyRules(ArtemisRules):
         """List the matches, queues and topics."""
         return tuple(dict.fromkeys([*ArtemisRules.names(self), *(f"topic://{each}" for each in self.topics)]))
 
+    def _client_keys(self) -> dict[str, str]:
+        """With those of the addresses, which are what clients of Artemis name: ``jms.queue.orders``."""
+        keys = ArtemisRules._client_keys(self)
+        if self.dialect == "hornetq":
+            return keys
+        prefixes = {"queue://": JMS_QUEUE, "topic://": JMS_TOPIC}
+        named = [(scheme, prefix, key) for key in keys for scheme, prefix in prefixes.items() if key.startswith(scheme)]
+        addresses = {f"{scheme}{prefix}{key.removeprefix(scheme)}": keys[key] for scheme, prefix, key in named}
+        return {**addresses, **keys}
+
     def _unprefixed(self, address: str) -> Iterator[str]:
         """An entry that was probably meant for the queue or topic, and is for another address."""
         for prefix in (JMS_QUEUE, JMS_TOPIC):

@@ -10,6 +10,7 @@ from tests.broker.rules.failing import Bench
 from tests.policies.readers.documents import read, written
 
 import redelivery
+from redelivery import Queue, SharedDeadLetterStrategy, Topic
 from redelivery.broker import EmbeddedBroker
 from redelivery.operate.convert import convert
 from redelivery.operate.diff import diff
@@ -336,3 +337,53 @@ def test_an_embedded_broker_starts_under_the_file_and_a_client_receives_from_it(
 
 def test_it_is_simulated_as_any_other_file() -> None:
     assert [each.at for each in simulate(read(WHOLE), "cargo").attempts] == [0.0, 30.0, 90.0, 190.0]
+
+
+NAMED: Final = standalone(
+    subsystem(
+        f"{ALL}"
+        '<address-setting name="jms.queue.orders" max-delivery-attempts="2" dead-letter-address="jms.queue.Lost"/>'
+        '<address-setting name="jms.queue.slow.#" max-delivery-attempts="7"/>'
+        '<address-setting name="jms.topic.news" max-delivery-attempts="5"/>'
+        '<jms-queue name="orders"/><jms-queue name="Lost"/><jms-queue name="DLQ"/><jms-topic name="news"/>'
+    )
+)
+NAMES_OF_ONE: Final = [
+    (Queue("orders"), Queue("jms.queue.orders"), 2, "jms.queue.Lost"),
+    (Queue("slow.one"), Queue("jms.queue.slow.one"), 7, "jms.queue.DLQ"),
+    (Queue("other"), Queue("jms.queue.other"), 10, "jms.queue.DLQ"),
+    (Topic("news"), Topic("jms.topic.news"), 5, "jms.queue.DLQ"),
+]
+
+
+def test_a_client_finds_an_entry_by_the_name_of_jms_and_by_that_of_the_address() -> None:
+    """Clients of STOMP and AMQP name the address, since WildFly's Artemis has no other name."""
+    found = read(NAMED, "standalone-full.xml")
+    for destinations in NAMES_OF_ONE:
+        *names, attempts, target = destinations
+        for name in names:
+            assert found.redelivery_policies.policy_for(name).maximum_redeliveries == attempts - 1, name
+            winner = found.redelivery_policies.explain(name).winner
+            assert getattr(winner, "value", found.redelivery_policies.default).maximum_redeliveries == attempts - 1
+            strategy = found.dead_letter_strategies.strategy_for(name)
+            assert strategy.otherwise == SharedDeadLetterStrategy(Queue(target)), name
+            explained = found.explain(name)
+            assert (explained.maximum, explained.dead_letter) == (attempts, target), name
+
+
+def test_the_queues_of_wildfly_have_the_names_of_their_addresses() -> None:
+    queues = read(NAMED, "standalone-full.xml").dead_letter_strategies.queues
+    assert queues is not None
+    assert ("jms.queue.orders", "jms.queue.orders", True) in [
+        (each.name, each.address, each.anycast) for each in queues
+    ]
+
+
+def test_the_names_of_hornetq_in_wildfly_are_those_of_jms() -> None:
+    """Over STOMP its dialect writes `jms.queue.` before each of them."""
+    found = read(JBOSS, "standalone.xml")
+    assert [each.key for each in found.redelivery_policies.entries] == ["queue://orders.eu"]
+    strategy = found.dead_letter_strategies.strategy_for("orders.eu")
+    assert strategy.decide(Queue("x"), persistent=True, expired=False, native_available=False).destination == Queue(
+        "DLQ"
+    )

@@ -21,6 +21,7 @@ import redelivery
 from redelivery import (
     AckMode,
     Connection,
+    DeadLetterStrategyMap,
     IndividualDeadLetterStrategy,
     InvalidDestinationError,
     JMSError,
@@ -61,6 +62,8 @@ ADDRESSES: Final = """
 <address name="named.many"><anycast><queue name="many.1"/><queue name="many.2"/></anycast></address>
 <address name="multi"><multicast><queue name="multi.1"/><queue name="multi.2"/></multicast></address>
 <address name="lost"><multicast><queue name="lost.1"/></multicast></address>
+<address name="jms.queue.orders"><anycast><queue name="jms.queue.orders"/></anycast></address>
+<address name="jms.queue.Lost"><anycast><queue name="jms.queue.Lost"/></anycast></address>
 <address name="both"><anycast><queue name="both.one"/></anycast>
 <multicast><queue name="both.all"/></multicast></address>
 <address name="empty"><anycast/></address>
@@ -78,7 +81,7 @@ ADDRESSES: Final = """
 """
 QUEUES: Final = {
     *("deadQueue", "lateQueue", "ordersQueue", "many.1", "many.2", "multi.1", "multi.2", "both.one", "both.all"),
-    *("bare.sent.its", "bare.sent.same", "lost.1"),
+    *("bare.sent.its", "bare.sent.same", "lost.1", "jms.queue.orders", "jms.queue.Lost"),
     *("same", "each", "closed.its", "closed.same", "closed.each", "bare.its", "bare.same", "bare.each"),
 }
 # Of the user `restricted`, who may ask the management nothing: what he may do, by address.
@@ -476,6 +479,43 @@ def test_over_stomp_a_letter_waits_for_the_queue_that_artemis_makes_with_its_own
         fail(other, "auto.stomp")
         eventually(lambda: consumer.receive(timeout=0.1) is None and broker.depths().get("auto.stomp.DLQ") == 2)
         assert broker.depths() == {"auto.stomp": 0, "auto.stomp.DLQ": 2}
+
+
+WILDFLY: Final = """<server xmlns="urn:jboss:domain:20.0"><profile>
+<subsystem xmlns="urn:jboss:domain:messaging-activemq:13.0"><server name="default">
+<address-setting name="#" max-delivery-attempts="9" dead-letter-address="jms.queue.DLQ"/>
+<address-setting name="jms.queue.orders" max-delivery-attempts="2" dead-letter-address="jms.queue.Lost"/>
+<jms-queue name="orders" entries="java:/jms/queue/orders"/><jms-queue name="Lost" entries="java:/jms/queue/Lost"/>
+</server></subsystem></profile></server>"""
+
+
+@pytest.mark.parametrize("user", ["", "restricted"])
+@pytest.mark.parametrize("url", ["stomp", "amqp"])
+def test_a_client_of_wildfly_names_its_addresses_and_does_what_its_file_says(
+    broker: Artemis, url: str, user: str
+) -> None:
+    """Its queues have the addresses `jms.queue.…`, which no JNDI says to clients of STOMP and AMQP."""
+    policies = read_content(WILDFLY.encode(), "standalone-full.xml")
+    strategies = DeadLetterStrategyMap(  # that of AMQP leaves it to the broker, which has another file here
+        {"queue://jms.queue.orders": SharedDeadLetterStrategy(Queue("jms.queue.Lost"))},
+        queues=policies.dead_letter_strategies.queues,
+    )
+    given: dict[str, Any] = {"policies": policies}
+    if url == "amqp":
+        given = {"redelivery_policies": policies.redelivery_policies, "dead_letter_strategies": strategies}
+    name = broker.urls[url].replace("://", f"://{user}:{user}@" if user else "://")
+    orders = Queue("jms.queue.orders")
+    with redelivery.connect(name, **given) as connection, connection.session(AckMode.TRANSACTED) as session:
+        session.producer(orders).send("poison")
+        session.commit()
+        consumer = session.consumer(orders)
+        for count in (1, 2):
+            message = consumer.receive(timeout=10)
+            assert message is not None
+            assert message.redelivered == (count > 1)
+            session.rollback()
+        assert consumer.receive(timeout=0.2) is None
+    holds(broker, "jms.queue.orders", {"jms.queue.Lost": 1})
 
 
 @pytest.mark.parametrize("url", ["stomp", "amqp"])
