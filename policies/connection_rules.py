@@ -78,7 +78,7 @@ def connection_rules(
         redeliveries = _map(RedeliveryPolicyMap, redelivery_policies, redelivery_policy)
         strategies = _map(DeadLetterStrategyMap, dead_letter_strategies, dead_letter_strategy)
     else:
-        rules = policies.rules.for_host(vhost)
+        rules = policies.rules.for_host(vhost).for_clients()
         if rules.returning:
             raise ConfigError(
                 f"policies= are those of a client that redelivers nothing by itself ({policies.path}): its broker's "

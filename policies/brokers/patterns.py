@@ -73,7 +73,7 @@ class Pattern:
 
 def patterns(policies: BrokerPolicies) -> list[Pattern]:
     """List each pattern that a policy or a strategy is for; ``>`` last, for all others."""
-    redeliveries, strategies = policies.redelivery_policies, policies.dead_letter_strategies
+    redeliveries, strategies = policies.rules.redelivery_policies(), policies.rules.dead_letter_strategies()
     keys = dict.fromkeys([*(each.key for each in redeliveries.entries), *(each.key for each in strategies.entries)])
     keys.pop(REST, None)
     found = []

@@ -45,12 +45,12 @@ class BrokerPolicies:
     @property
     def redelivery_policies(self) -> RedeliveryPolicyMap:
         """The client policies that mean the same; for `redelivery.connect` (``redelivery_policies=``)."""
-        return self.rules.redelivery_policies()
+        return self.rules.for_clients().redelivery_policies()
 
     @property
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
         """The client's dead-letter strategies that mean the same, by destination: ``.strategy_for("orders")``."""
-        return self.rules.dead_letter_strategies()
+        return self.rules.for_clients().dead_letter_strategies()
 
     @property
     def not_read(self) -> tuple[Unread, ...]:

@@ -265,6 +265,10 @@ class Rules(ABC):
         del name
         return self
 
+    def for_clients(self) -> Self:
+        """Return the rules with the names that clients write, where these are others than those of the file."""
+        return self
+
     def of_version(self, version: str) -> Self:
         """Return the rules as a broker of this version obeys them, where the file does not say of which it is."""
         del version

@@ -142,6 +142,8 @@ def as_meant(to: str, source: str, destination: str) -> Meant:
             return Meant(meant.deliveries, first, _created(source, destination, meant, to))
         case "spring" | "spring_boot":
             return meant._replace(dead="the broker's dead-letter queue")
+        case "python" if source == "wildfly":  # a client names the address
+            return meant._replace(dead=f"jms.queue.{meant.dead}")
         case "python":
             return meant._replace(dead=f"{destination}_DLQ") if source == "qpid" else meant
         case "uri" if source == "spring":

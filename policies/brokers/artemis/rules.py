@@ -203,15 +203,12 @@ class ArtemisRules(Rules):
         return RedeliveryPolicyMap(shared, default=default)
 
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
-        """Return each match with its merged settings as a client's strategy; without an address it discards.
-
-        Artemis does it itself, where its protocol has a word for that: its letters reach the queues of the address.
-        """
+        """Return each match as a client's strategy: left to Artemis where that can be; without an address discarded."""
         entries = {key: self._strategy(self.settings_for(match)) for key, match in self._client_keys().items()}
         default = entries.pop(REST, None) or self._strategy(AddressSettings())
         shared = with_overlaps(usable(entries), lambda key: self._strategy(self.settings_for(self.match_of(key))))
         shared |= {key: self._strategy(self.settings_for(address)) for key, address in self._own_names()}
-        made = None if self.dialect == "hornetq" or not self.lists_queues else bound.made(self.queues)
+        made = None if self.jms_names or not self.lists_queues else bound.made(self.queues)
         return DeadLetterStrategyMap(shared, default=default, queues=made)
 
     def names(self) -> tuple[str, ...]:
@@ -259,6 +256,10 @@ class ArtemisRules(Rules):
         keys = {self.key_of(each.match): each for each in self.counting}
         return {key: each for key, each in keys.items() if LITERAL not in key}
 
+    def _written(self, address: str) -> str:
+        """Return the name by which a client sends to an address."""
+        return address.removeprefix(JMS_QUEUE).removeprefix(JMS_TOPIC) if self.jms_names else address
+
     def _client_keys(self) -> dict[str, str]:
         """The keys of a client's maps, each with its match."""
         return {key: each.match for key, each in self._by_key().items()}
@@ -295,8 +296,7 @@ class ArtemisRules(Rules):
         return separately(failed, self._strategy_to(settings.expiry_address, prefix, suffix, created=created))
 
     def _strategy_to(self, target: str | None, prefix: str, suffix: str, *, created: bool) -> DeadLetterStrategy:
-        if target is not None and self.dialect == "hornetq":  # whose client writes the prefix
-            target = target.removeprefix(JMS_QUEUE).removeprefix(JMS_TOPIC)
+        target = target and self._written(target)
         copies = strategy_to(target)
         if target is not None and created:
             copies = IndividualDeadLetterStrategy(

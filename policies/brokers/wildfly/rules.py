@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from redelivery.model.destinations import Destination
+from redelivery.policies.brokers.artemis import bound
 from redelivery.policies.brokers.artemis.rules import JMS_QUEUE, JMS_TOPIC, AddressEntry, ArtemisRules
 from redelivery.policies.brokers.rules import DestinationRules
 from redelivery.policies.destinations.patterns import covers
+from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +19,14 @@ class WildFlyRules(ArtemisRules):
     """The contents of one server of a messaging subsystem.
 
     ``server``: its name. ``topics``: the names of its JMS topics.
+    ``by_address``: clients name the addresses of its queues, as in Artemis.
     ``filled``: its address-settings have the defaults of what they do not say, as in JBoss AS 7 and WildFly 8.
     """
 
     server: str = "default"
     topics: tuple[str, ...] = ()
     filled: bool = field(default=False, compare=False)
+    by_address: bool = field(default=False, compare=False)
 
     @property
     def broker(self) -> str:
@@ -49,10 +54,23 @@ class WildFlyRules(ArtemisRules):
         """List the matches, queues and topics."""
         return tuple(dict.fromkeys([*ArtemisRules.names(self), *(f"topic://{each}" for each in self.topics)]))
 
+    def for_clients(self) -> Self:
+        """Return the rules with names of addresses in a client's maps, but for HornetQ's, whose client adds them."""
+        return self if self.dialect == "hornetq" else replace(self, by_address=True)
+
+    def dead_letter_strategies(self) -> DeadLetterStrategyMap:
+        """Return each match with its merged settings as a client's strategy, and the queues that the file makes."""
+        found = ArtemisRules.dead_letter_strategies(self)
+        queues = bound.made(self.queues) if self.by_address else None
+        return DeadLetterStrategyMap(found, default=found.default, queues=queues)
+
+    def _written(self, address: str) -> str:
+        return address if self.by_address else ArtemisRules._written(self, address)
+
     def _client_keys(self) -> dict[str, str]:
         """With those of the addresses, which are what clients of Artemis name: ``jms.queue.orders``."""
         keys = ArtemisRules._client_keys(self)
-        if self.dialect == "hornetq":
+        if not self.by_address:
             return keys
         prefixes = {"queue://": JMS_QUEUE, "topic://": JMS_TOPIC}
         named = [(scheme, prefix, key) for key in keys for scheme, prefix in prefixes.items() if key.startswith(scheme)]

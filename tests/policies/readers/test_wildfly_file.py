@@ -10,13 +10,14 @@ from tests.broker.rules.failing import Bench
 from tests.policies.readers.documents import read, written
 
 import redelivery
-from redelivery import Queue, SharedDeadLetterStrategy, Topic
+from redelivery import BrokerDeadLetterStrategy, Queue, SharedDeadLetterStrategy, Topic
 from redelivery.broker import EmbeddedBroker
 from redelivery.operate.convert import convert
 from redelivery.operate.diff import diff
 from redelivery.operate.simulate import simulate
 from redelivery.policies.brokers.artemis.bound import BoundQueue
 from redelivery.policies.brokers.wildfly.rules import WildFlyRules
+from redelivery.policies.dead_letters import CopyTo
 
 ALL: Final = '<address-setting name="#" dead-letter-address="jms.queue.DLQ" expiry-address="jms.queue.ExpiryQueue"/>'
 CARGO: Final = """\
@@ -366,6 +367,7 @@ def test_a_client_finds_an_entry_by_the_name_of_jms_and_by_that_of_the_address()
             winner = found.redelivery_policies.explain(name).winner
             assert getattr(winner, "value", found.redelivery_policies.default).maximum_redeliveries == attempts - 1
             strategy = found.dead_letter_strategies.strategy_for(name)
+            assert isinstance(strategy, BrokerDeadLetterStrategy), name
             assert strategy.otherwise == SharedDeadLetterStrategy(Queue(target)), name
             explained = found.explain(name)
             assert (explained.maximum, explained.dead_letter) == (attempts, target), name
@@ -384,6 +386,6 @@ def test_the_names_of_hornetq_in_wildfly_are_those_of_jms() -> None:
     found = read(JBOSS, "standalone.xml")
     assert [each.key for each in found.redelivery_policies.entries] == ["queue://orders.eu"]
     strategy = found.dead_letter_strategies.strategy_for("orders.eu")
-    assert strategy.decide(Queue("x"), persistent=True, expired=False, native_available=False).destination == Queue(
-        "DLQ"
-    )
+    decision = strategy.decide(Queue("x"), persistent=True, expired=False, native_available=False)
+    assert isinstance(decision, CopyTo)
+    assert decision.destination == Queue("DLQ")
