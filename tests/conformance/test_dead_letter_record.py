@@ -68,7 +68,7 @@ def raised(error: Exception) -> Exception:
 @pytest.mark.parametrize("text", ["bad order", "\U0001f600\0\x1b[31m\ud800 \\:\r\n" * 900], ids=["short", "huge"])
 def test_a_copy_has_its_passport_as_it_was_written(stage: Stage, text: str) -> None:
     """Of 4,096 bytes, with what a protocol would have to escape."""
-    queue, made = f"{stage.queue}.dead", list[Passport]()
+    queue, made = stage.beside("dead"), list[Passport]()
 
     def keep(passport: Passport) -> Passport:
         made.append(passport)
