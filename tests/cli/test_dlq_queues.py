@@ -37,7 +37,9 @@ def test_a_queue_of_any_name_is_there_with_its_growth(url: str, request: pytest.
     second = listed(url, *named)[name]
     assert (second["letters"], second["grew"], second["since"] is None) == (4, 1, False)
     bodies(url, name)
+    fail(url, f"{name}.orders", f"{name}.other", ValueError("x"))  # or none may be left, which is exit code 1
     assert listed(url, *named).get(name, {"letters": 0})["letters"] == 0
+    bodies(url, f"{name}.other")
 
 
 @embedded
