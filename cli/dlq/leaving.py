@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import typer
 
+from redelivery import policies
 from redelivery.cli.dlq.options import DryRun, Group_, Limit, Rate, Receipts, To, Yes, optional, selection_of
 from redelivery.cli.parts.broker import Broker, with_broker
 from redelivery.cli.parts.canary import replay_canaries
 from redelivery.cli.parts.looking import looking
-from redelivery.cli.parts.target import AsJson, Queue, Where
+from redelivery.cli.parts.shown import visible
+from redelivery.cli.parts.target import AsJson, Properties, Queue, Where, values_of
 from redelivery.cli.parts.work import LetterWork
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError
-from redelivery.operate.letters.canary import CanaryError
-from redelivery.operate.letters.routes import back, elsewhere, new_run, nowhere
+from redelivery.operate.letters.replaying.forecast import Forecast, forecast, lines
+from redelivery.operate.letters.replaying.planned import PlannedReplays
+from redelivery.operate.letters.replaying.widening import Canary
+from redelivery.operate.letters.routes import REPLAYS_ALLOWED, back, elsewhere, new_run, nowhere
+from redelivery.policies.brokers.policies import BrokerPolicies
 
 
 @with_broker("dlq replay")
@@ -29,17 +36,27 @@ def replay(
     rate: Rate = None,
     canary: Annotated[
         int | None,
-        typer.Option(min=1, help="Replay so many first, and the rest only when these have been handled."),
+        typer.Option(min=1, help="Replay so many first, then ten times as many, …, each time when all are handled."),
     ] = None,
     canary_wait: Annotated[
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="How long a canary may take until it is taken, and then until it could be back; without it as long "
+            help="How long until one more of them must be taken, and then until one could be back; without it as long "
             "as the policy needs that the letters name, else 60 s.",
         ),
     ] = None,
+    max_replays: Annotated[
+        int, typer.Option(min=0, help="Skip letters that were replayed so often, and are here again; 0: none.")
+    ] = REPLAYS_ALLOWED,
     to: To = None,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The broker's configuration, to say what will happen.")
+    ] = None,
+    client: Annotated[
+        str | None, typer.Option(metavar="URL|FILE", help="The receiving client's URL or file, for the same.")
+    ] = None,
+    property: Properties = None,
     receipts: Receipts = None,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -47,27 +64,51 @@ def replay(
 ) -> None:
     """Send letters back to where they came from, and take them away from here, as one transaction for a batch.
 
-    With --canary exit code 1 where one of the first is back here, or nobody took it: then nothing else is replayed.
+    First it says what will happen to those that fail again. With --canary exit code 1 where one is back here, or nobody
+    takes them: then nothing else is replayed. A letter that was replayed three times, and is here again, is skipped.
     """
     if canary_wait is not None and (canary is None or not 0 < canary_wait < float("inf")):
         raise ConfigError(f"--canary-wait {canary_wait:g}: give seconds > 0, beside --canary")
     needed = dry_run or group is not None or canary is not None
+    broker_rules, client_rules = _rules(config, property), _rules(client, property)
     with looking("dlq replay", broker, queue, yes=yes, needed=needed) as connection:
-        run = new_run()
-        target = optional(to)
-        selection, route = selection_of(queue, where, group, limit), back(target, run)
+        run, target, letters = new_run(), optional(to), PlannedReplays()
+        selection, route = selection_of(queue, where, group, limit), back(target, run, max_replays)
         with LetterWork(
             "replay", connection, selection, route, json_, rate, receipts=receipts, to=target, run=run
         ) as work:
-            work.begin(dry_run=dry_run, yes=yes, what=f"replay {{}} to {to or 'where they came from'}")
-            if canary is not None:
-                try:
-                    replay_canaries(connection, work, target, run, canary, canary_wait, yes=yes)
-                except CanaryError:
-                    work.say_moved()
-                    raise
-            work.move(work.planned)
+
+            def foresee() -> None:
+                found = forecast(
+                    connection, selection.queue, letters, to=target, broker=broker_rules, client=client_rules
+                )
+                work.added |= {"skipped": len(work.planned.skipped), "forecast": [_record(each) for each in found]}
+                for line in lines(found):
+                    print(visible(line), file=sys.stderr)
+
+            work.begin(
+                dry_run=dry_run,
+                yes=yes,
+                what=f"replay {{}} to {to or 'where they came from'}",
+                noted=letters.note,
+                foreseen=foresee,
+                canary=canary,
+                canary_wait=canary_wait,
+                max_replays=max_replays,
+            )
+            if canary is None:
+                work.move(work.planned)
+            else:
+                replay_canaries(connection, work, letters, Canary(canary, canary_wait), run, yes=yes)
             work.end()
+
+
+def _rules(file: str | None, properties: list[str] | None) -> BrokerPolicies | None:
+    return None if file is None else policies.read(file, properties=values_of(properties))
+
+
+def _record(found: Forecast) -> dict[str, Any]:
+    return {**asdict(found), "target": None if found.target is None else str(found.target), "text": str(found)}
 
 
 @with_broker("dlq move")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -12,6 +13,7 @@ import typer
 from redelivery import Connection
 from redelivery.cli.dlq.options import Yes
 from redelivery.cli.parts.broker import Broker, with_broker
+from redelivery.cli.parts.canary import watching
 from redelivery.cli.parts.looking import looking, may_look
 from redelivery.cli.parts.progress import Counting
 from redelivery.cli.parts.shown import as_json, visible
@@ -60,7 +62,7 @@ def undo(receipt: ReceiptFile, *, broker: Broker, yes: Yes = False, json_: AsJso
 @with_broker("dlq resume")
 def resume(receipt: ReceiptFile, *, broker: Broker, yes: Yes = False, json_: AsJson = False) -> None:
     """Go on with a run that was killed, with those of its letters that are still where they were."""
-    _work(receipt, "resume", resuming.resume, broker, yes, json_)
+    _work(receipt, "resume", partial(resuming.resume, watching=watching(wanted=not json_)), broker, yes, json_)
 
 
 @contextmanager
@@ -96,13 +98,16 @@ def _work(path: Path, name: str, work: Work, broker: Broker, yes: bool, json_: b
 def _say(receipt: RunReceipt, proof: Proof, json_: bool) -> None:
     counts = {name: getattr(proof, name) for name, _ in _SAID}
     if json_:
-        print(as_json({"receipt": receipt.head, "letters": receipt.letters, "holds": proof.holds, **counts}))
+        said = {"receipt": receipt.head, "letters": receipt.letters, "holds": proof.holds}
+        print(as_json({**said, **counts, "skipped": receipt.skipped}))
         return
-    said = receipt.head
+    head = receipt.head
     to = "" if receipt.to is None else f" to {receipt.to}"
-    print(visible(f"{receipt.command} of {receipt.queue}{to}, by {said['who']} at {said['when']}, {said['broker']}"))
+    print(visible(f"{receipt.command} of {receipt.queue}{to}, by {head['who']} at {head['when']}, {head['broker']}"))
     for name, text in _SAID:
         if counts[name]:
             print(f"{counts[name]:8} {text}")
+    if receipt.skipped:
+        print(f"{receipt.skipped:8} skipped: they had been replayed too often")
     if not any(counts.values()):
         print("       0 letters have left")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import typer
 
-from redelivery import Connection
+from redelivery import Connection, Message
 from redelivery.cli.parts.progress import Counting
 from redelivery.cli.parts.shown import as_json, complain, visible
 from redelivery.cli.parts.target import NothingError, nothing_in
@@ -20,9 +19,8 @@ from redelivery.model.errors import ConfigError, JMSError
 from redelivery.operate.letters.moving import MovePlan, Mover, plan
 from redelivery.operate.letters.receipts.receipt import PlannedLetter
 from redelivery.operate.letters.receipts.writer import ReceiptWriter, state_folder
-from redelivery.operate.letters.routes import Route, new_run
+from redelivery.operate.letters.routes import Leaving, Route, new_run
 from redelivery.operate.letters.selection import Selection
-from redelivery.operate.management.browsing import looked_into_by
 
 __all__ = ["LetterWork", "meant", "state_folder"]
 
@@ -61,6 +59,7 @@ class LetterWork:
         self._to, self._run, self._keep = to, run or new_run(), keep
         self._receipt: ReceiptWriter | None = None
         self.as_json = as_json
+        self.added: dict[str, Any] = {}  # to what a program reads
         self.moved = 0
         self.planned = MovePlan([])
 
@@ -71,26 +70,41 @@ class LetterWork:
         if self._receipt is not None:
             self._receipt.close()
 
-    def begin(self, *, dry_run: bool, yes: bool, what: str, edits: Sequence[PlannedLetter] | None = None) -> None:
+    def begin(
+        self,
+        *,
+        dry_run: bool,
+        yes: bool,
+        what: str,
+        edits: Sequence[PlannedLetter] | None = None,
+        noted: Callable[[Message, Leaving | None], None] = lambda _letter, _leaving: None,
+        foreseen: Callable[[], None] = lambda: None,
+        **asked: Any,
+    ) -> None:
         """Look what is to be done, and ask whether it is.
 
-        ``what``: the question, with {} for the letters. ``edits``: see `Edited.changed`.
+        ``what``: the question, with {} for the letters. ``edits``: see `Edited.changed`. ``noted``: see `plan`.
+        ``foreseen``: called before anybody is asked. ``asked``: for the receipt.
 
         Raises:
             NothingError: nothing is to be done.
             Exit: it is not to be done.
         """
-        self.planned = plan(self._connection, self.selection, self._route)
+        self.planned = plan(self._connection, self.selection, self._route, noted)
         count = len(self.planned.ids)
         letters = "1 letter" if count == 1 else f"{count} letters"
         if self.planned.unseen:
             letters = f"all of {self.selection.queue}, into which nobody has looked"
         if self.planned.stay:
             complain("dlq", f"{self.planned.stay} stay; the first of them: {self.planned.why}")
+        skipped = len(self.planned.skipped)
+        if skipped:
+            complain("dlq", f"{skipped} skipped: replayed as often as --max-replays allows, and back (0: no limit)")
         if not count and not self.planned.unseen:
-            if self.planned.stay:
+            if self.planned.stay or skipped:
                 raise NothingError("no letter can leave")
             raise nothing_in(self.selection.queue, meant(self._asked))
+        foreseen()
         if dry_run:
             self._say(visible(f"would {what.format(letters)}"), dry_run=True)
             raise typer.Exit
@@ -99,10 +113,11 @@ class LetterWork:
                 raise ConfigError(f"this would {what.format(letters)}: add --yes, or --dry-run to look only")
             if not typer.confirm(visible(f"{what.format(letters).capitalize()}?"), err=True):
                 raise typer.Exit(1)
-        self._begin_receipt(edits)
+        self._begin_receipt(edits, asked)
 
-    def _begin_receipt(self, edits: Sequence[PlannedLetter] | None) -> None:
+    def _begin_receipt(self, edits: Sequence[PlannedLetter] | None, asked_too: dict[str, Any]) -> None:
         asked: dict[str, Any] = {"where": self._asked.where, "group": self._asked.group, "limit": self._asked.limit}
+        asked |= asked_too | {"skipped": self.planned.skipped or None}
         asked["kept"] = True if self._command == "purge" and self._keep else None
         self._receipt = ReceiptWriter.begun(
             self._receipts,
@@ -116,18 +131,8 @@ class LetterWork:
             **asked,
         )
 
-    def plan_again(self) -> None:
-        """Plan what is left after a part of it."""
-        limit = self.selection.limit
-        if limit is not None:
-            self.selection = replace(self.selection, limit=limit - self.moved)
-        if looked_into_by(self._connection) is None:
-            self.planned = plan(self._connection, self.selection, self._route)
-        else:  # the next look may cost something
-            self.planned = replace(self.planned, ids=self.planned.ids[self.moved :])
-
-    def move(self, planned: MovePlan) -> int:
-        """Move them, and show how far it is; how many they were."""
+    def move(self, planned: MovePlan, between: Callable[[int], None] = lambda _: None) -> int:
+        """Move them, and show how far it is; how many they were. ``between``: called after each batch."""
         before = self.moved
         with Counting(self._command, None if planned.unseen else before + len(planned.ids), not self.as_json) as shown:
             shown.show(before)
@@ -135,6 +140,7 @@ class LetterWork:
             def moved(count: int) -> None:
                 self.moved = before + count
                 shown.show(self.moved)
+                between(count)
 
             mover = Mover(
                 self._connection, self.selection, self._route, rate=self._rate, moved=moved, receipt=self._receipt
@@ -157,7 +163,8 @@ class LetterWork:
             raise nothing_in(self.selection.queue, meant(self._asked))
         if self._receipt is not None:
             self._receipt.end(self.moved)
-        self._say(f"{self.moved} {done}", dry_run=False)
+        skipped = f", {len(self.planned.skipped)} skipped" if self.planned.skipped else ""
+        self._say(f"{self.moved} {done}{skipped}", dry_run=False)
 
     def say_receipt(self) -> None:
         """Say where the receipt is; on the standard error, so that a program's JSON is as it was."""
@@ -175,7 +182,7 @@ class LetterWork:
             print(text)
             return
         count = len(self.planned.ids) if dry_run else self.moved
-        print(as_json({"letters": count, "stay": self.planned.stay, "dry_run": dry_run}))
+        print(as_json({"letters": count, "stay": self.planned.stay, "dry_run": dry_run, **self.added}))
 
 
 def receipts_folder(given: Path | None) -> Path:

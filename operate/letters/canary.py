@@ -16,7 +16,7 @@ from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.model.messages import Message
-from redelivery.operate.letters.sightings import Sightings
+from redelivery.operate.letters.replaying.sightings import Sightings
 from redelivery.operate.management.browsing import looked_into_by
 from redelivery.policies.activemq.causes import policy_of
 from redelivery.policies.brokers.rules import LISTED, listed_delays
@@ -47,8 +47,13 @@ def needed(letters: Iterable[Message]) -> float:
 
     `UNKNOWN` at least, where one of them names none.
     """
-    found = [_longest(each) for each in letters]
-    return min(max(found, default=UNKNOWN), _LONGEST)
+    said = [each.dead_letter for each in letters]
+    return needed_by(None if each is None or each.cause is None else policy_of(each.cause) for each in said)
+
+
+def needed_by(policies: Iterable[RedeliveryPolicy | None]) -> float:
+    """The same of letters that name these policies; None: of one that names none."""
+    return min(max(map(_longest, policies), default=UNKNOWN), _LONGEST)
 
 
 def check_watchable(connection: Connection, targets: Iterable[Destination]) -> None:
@@ -75,7 +80,7 @@ class Watch:
         targets: the queues that they were sent to.
         count: how many they are.
         others: how many letters are left where they were replayed from.
-        wait: seconds within which each must be taken, and then seconds for which it must be gone.
+        wait: seconds within which one after the other must be taken, and then seconds for which all must be gone.
         clock, sleep: for tests.
     """
 
@@ -110,8 +115,8 @@ class Watch:
             CanaryError: one is back, or is still there after so long.
             JMSError: the broker does not let us look any more.
         """
-        began = seen = self._clock()
-        surely = False
+        began = seen = taken = self._clock()
+        surely, fewest = False, self._count
         while True:
             now = self._clock()
             back = self._here(self._queue, surely=surely)
@@ -122,7 +127,9 @@ class Watch:
             waiting = {each: count for each in self._targets if (count := self._here(each, surely=surely))}
             if waiting:
                 seen = self._clock()
-                if now - began >= self._wait:
+                if (number := sum(waiting.values())) < fewest:  # many are taken one after the other
+                    fewest, taken = number, now
+                if now - taken >= self._wait:
                     raise CanaryError(self._nobody(waiting))
             left = self._wait - (self._clock() - seen)
             if not waiting and left <= 0:
@@ -135,6 +142,11 @@ class Watch:
             notify(Progress(number, self._count - number, left))
             took = self._clock() - now
             self._sleep(max(0.01, min(left, max(_OFTEN, took))))
+
+    def check(self) -> None:
+        """Look once, where that costs nothing. Raises CanaryError: one is back."""
+        if back := self._here(self._queue, surely=False):
+            raise CanaryError(f"{back} came back: nothing else was replayed")
 
     def _here(self, queue: Destination, *, surely: bool) -> int:
         if queue not in self._places:
@@ -150,9 +162,7 @@ class Watch:
         )
 
 
-def _longest(letter: Message) -> float:
-    said = letter.dead_letter
-    policy = None if said is None or said.cause is None else policy_of(said.cause)
+def _longest(policy: RedeliveryPolicy | None) -> float:
     return UNKNOWN if policy is None or policy.maximum_redeliveries == NO_LIMIT else _duration(policy) + _MARGIN
 
 

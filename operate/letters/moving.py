@@ -25,13 +25,13 @@ from redelivery.client.entry.sync import Connection
 from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.producer import Producer
 from redelivery.client.sync.session import Session
-from redelivery.model.errors import JMSError, MessageFormatError
+from redelivery.model.errors import JMSError, MessageFormatError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.operate.letters.receipts.receipt import PlannedLetter, content_of
-from redelivery.operate.letters.routes import Leaving, NoWayError, Route
+from redelivery.operate.letters.routes import Leaving, NoWayError, ReplayedOftenError, Route
 from redelivery.operate.letters.selection import Selection
-from redelivery.operate.management.browsing import browsed, is_seen
+from redelivery.operate.management.browsing import browsed, is_seen, looked_into_by
 
 BATCH: Final = 50  # letters of a transaction: their ids fit a header of every broker
 _STAYS: Final = (NoWayError, MessageFormatError)  # of a letter that names no origin, or that cannot be read
@@ -48,8 +48,9 @@ class MovePlan:
 
     ``ids``: of the letters that would leave, in order; ``contents``: of those that have none, and
     ``there`` how many letters without an id have each of these. ``stay``: how many do
-    not: see `_STAYS`; ``why``: of the first of them. ``others``: the selector finds letters that are not meant.
-    ``unseen``: nobody has looked, so all of them are meant.
+    not: see `_STAYS`; ``why``: of the first of them. ``skipped``: ids of those that were replayed too often, which are
+    not in ``stay``. ``others``: the selector finds letters that are not meant. ``unseen``: nobody has looked, so all
+    of them are meant.
     """
 
     ids: list[str | None]
@@ -59,6 +60,12 @@ class MovePlan:
     unseen: bool = False
     contents: list[str] = field(default_factory=list)
     there: Mapping[str, int] = field(default_factory=dict)
+    skipped: list[str | None] = field(default_factory=list)
+
+    @property
+    def all_leave(self) -> bool:
+        """True: what the selector finds leaves as it comes."""
+        return not (self.others or self.stay or self.skipped)
 
     def letters(self, edits: Sequence[PlannedLetter] | None = None) -> list[PlannedLetter]:
         """The letters that would leave; ``edits``: the same, as they are edited."""
@@ -69,8 +76,17 @@ class MovePlan:
         ]
 
 
-def plan(connection: Connection, selection: Selection, route: Route) -> MovePlan:
-    """Look, and take nothing. Raises UnsupportedError: a group is meant, and the queue cannot be looked into."""
+def plan(
+    connection: Connection,
+    selection: Selection,
+    route: Route,
+    noted: Callable[[Message, Leaving | None], None] = lambda _letter, _leaving: None,
+) -> MovePlan:
+    """Look, and take nothing. ``noted`` is called with each letter that would leave, and as what.
+
+    Raises:
+        UnsupportedError: a group is meant, and the queue cannot be looked into.
+    """
     found, selection = MovePlan([]), selection.on(connection)
     if selection.group is None and selection.ids is None and not is_seen(connection, selection.queue):
         return MovePlan([], unseen=True)
@@ -81,12 +97,15 @@ def plan(connection: Connection, selection: Selection, route: Route) -> MovePlan
             found.others = True
             continue
         try:
-            route(message)
+            leaving = route(message)
+        except ReplayedOftenError:
+            found.skipped.append(message.message_id)
         except _STAYS as error:
             found.stay += 1
             found.why = found.why or str(error)
         else:
             found.ids.append(message.message_id)
+            noted(message, leaving)
             if message.message_id is None:
                 found.contents.append(content_of(message))
     if found.contents:
@@ -150,7 +169,8 @@ class Mover:
         if planned.unseen:
             count = _ALL if self._selection.limit is None else self._selection.limit
             if capabilities.transactions and self._selection.here is None:
-                self._move_batches([count], [self._selection.where])
+                with self._seeing_none():
+                    self._move_batches([count], [self._selection.where])
             else:
                 self._move_each(count)
             return self.moved
@@ -158,7 +178,7 @@ class Mover:
             return 0
         if not capabilities.transactions:
             self._move_each(len(planned.ids))
-        elif not planned.others and not planned.stay:
+        elif planned.all_leave:
             try:
                 self._move_batches([len(planned.ids)], [self._selection.where])
             except _ChangedError:  # somebody has sent others meanwhile
@@ -246,6 +266,19 @@ class Mover:
         self._receipt.before(letters)
         yield
         self._receipt.after()
+
+    @contextmanager
+    def _seeing_none(self) -> Iterator[None]:
+        """Say of a letter that is to be skipped why the run ends: in a transaction it cannot be passed over."""
+        try:
+            yield
+        except _ChangedError as error:
+            try:
+                looked_into_by(self._connection)
+            except UnsupportedError as why:
+                if isinstance(error.__cause__, ReplayedOftenError):
+                    error.add_note(f"no letter can be passed over without a look at them: {why}")
+            raise
 
     def _send(self, producer: Producer, letter: Message) -> Leaving | None:
         leaving = self._route(letter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from secrets import token_hex
@@ -17,6 +18,9 @@ REPLAYED: Final = "redeliveryReplay"
 REPLAYS: Final = "redeliveryReplays"
 """A property of what was replayed: how often it was."""
 MARKS: Final = (REPLAYED, REPLAYS)
+REPLAYS_ALLOWED: Final = 3
+"""As often a letter is replayed, unless an operator says otherwise."""
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +46,15 @@ class NoWayError(JMSError):
     """A letter that does not say where it came from, so that it stays."""
 
 
-def back(to: Destination | None, run: str) -> Route:
-    """The route to where it came from, or to ``to``, as it was before it failed: without what made it a dead letter."""
+class ReplayedOftenError(NoWayError):
+    """A letter that was replayed, and is here again, too often: it is skipped."""
+
+
+def back(to: Destination | None, run: str, most: int = 0) -> Route:
+    """The route to where it came from, or to ``to``, as it was before it failed: without what made it a dead letter.
+
+    ``most``: a letter that was replayed so often stays; 0: however often it was.
+    """
 
     def leave(letter: Message) -> Leaving:
         if letter.properties.get(REPLAYED) == run:
@@ -53,12 +64,23 @@ def back(to: Destination | None, run: str) -> Route:
         if target is None:
             raise NoWayError(f"letter {letter.message_id} does not say where it came from: name a queue")
         copy = letter.copy()
-        before = copy.properties.get(REPLAYS)
-        replays = int(before) + 1 if isinstance(before, int | str) and str(before).isdigit() else 1
-        copy.properties = {**application_properties(copy.properties), REPLAYED: run, REPLAYS: replays}
+        before = replays_of(letter)
+        if most and before >= most:
+            raise ReplayedOftenError(
+                f"letter {letter.message_id} was replayed {before} times, and is here again: it is skipped, unless "
+                "--max-replays says otherwise (0: no limit)"
+            )
+        copy.properties = {**application_properties(copy.properties), REPLAYED: run, REPLAYS: before + 1}
         return Leaving(copy, target, letter.priority, letter.persistent)
 
     return leave
+
+
+def replays_of(letter: Message) -> int:
+    """Return how often a letter was replayed, by whomever: it carries the number."""
+    said = letter.properties.get(REPLAYS)
+    found = _NUMBER.fullmatch(str(said)) if isinstance(said, int | str) and not isinstance(said, bool) else None
+    return 0 if found is None else int(found[0])
 
 
 def elsewhere(to: Destination) -> Route:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 from uuid import uuid4
@@ -14,9 +15,11 @@ import redelivery
 from redelivery import Message, RedeliveryPolicy, SharedDeadLetterStrategy
 from redelivery.model.content.dead_letters import DeadLetterInfo
 from redelivery.operate.letters.canary import CanaryError, Watch, needed
+from redelivery.operate.letters.replaying.widening import Canary
 
 __all__ = ["url"]
 
+embedded = pytest.mark.parametrize("url", LOOKED_AT[:2], indirect=True)
 looked_at = pytest.mark.parametrize("url", LOOKED_AT, indirect=True)
 SLOW = RedeliveryPolicy(maximum_redeliveries=1, initial_redelivery_delay=1.0)
 
@@ -26,9 +29,9 @@ def names() -> tuple[str, str]:
     return f"canary.{uuid4().hex}", f"canary.{uuid4().hex}.DLQ"
 
 
-def worker(url: str, names: tuple[str, str], handler: Any) -> Any:
+def worker(url: str, names: tuple[str, str], handler: Any, policy: RedeliveryPolicy = SLOW) -> Any:
     strategy = SharedDeadLetterStrategy(names[1])
-    connection = redelivery.connect(url, redelivery_policy=SLOW, dead_letter_strategy=strategy)
+    connection = redelivery.connect(url, redelivery_policy=policy, dead_letter_strategy=strategy)
     connection.listener_container(names[0], handler, ack_mode="client").start()
     return connection
 
@@ -78,7 +81,8 @@ def test_as_many_canaries_as_letters_are_watched_too(url: str, names: tuple[str,
     assert bodies(url, names[0]) == ["0"]
     fail(url, *names, ValueError("x"))
     done = run(url, "dlq", "replay", names[1], "--canary", "1", "--canary-wait", "0.1", "--yes", "--json", code=1)
-    assert json.loads(done.stdout) == {"letters": 1, "stay": 0, "dry_run": False}
+    found = json.loads(done.stdout)
+    assert [found[each] for each in ("letters", "stay", "dry_run", "skipped", "remain")] == [1, 0, False, 0, 0]
     with redelivery.connect(url) as connection, connection.session() as session:
         session.producer(names[1]).send("to a topic", properties={"originalDestination": "topic://news"})
     done = run(url, "dlq", "replay", names[1], "--canary", "1", "--yes", code=1)
@@ -107,6 +111,57 @@ def test_where_nobody_can_look_it_is_refused(
 @pytest.mark.parametrize("url", ["stomp-embedded"], indirect=True)
 def test_a_wait_without_effect_is_wrong_usage(url: str, names: tuple[str, str], arguments: tuple[str, ...]) -> None:
     run(url, "dlq", "replay", names[1], *arguments, "--yes", code=2)
+
+
+@pytest.mark.parametrize("url", LOOKED_AT, indirect=True)
+def test_it_widens_and_stops_at_the_first_that_is_back(url: str, names: tuple[str, str]) -> None:
+    fail(url, *names, *[ValueError("odd")] * 14)
+    handled: list[Any] = []
+
+    def handler(message: Message) -> None:
+        if message.body == "5":
+            raise ValueError("odd")
+        handled.append(message.body)
+
+    with worker(url, names, handler, RedeliveryPolicy(maximum_redeliveries=0)):
+        arguments = ("--canary", "1", "--canary-wait", "1.5", "--yes", "--json")
+        done = run(url, "dlq", "replay", names[1], *arguments, code=1)
+    assert "came back" in done.stderr
+    assert "nothing else was replayed; 11 sent, 3 remaining; the first that is back: ValueError: odd, as before" in (
+        done.stderr
+    )
+    found = json.loads(done.stdout)
+    assert (found["letters"], found["remain"]) == (11, 3)
+    assert sorted(handled, key=int) == ["0", "1", "2", "3", "4", *map(str, range(6, 11))]
+    assert sorted(bodies(url, names[1]), key=int) == ["5", "11", "12", "13"]
+
+
+@embedded
+def test_a_run_that_was_killed_goes_on_in_its_stages(url: str, names: tuple[str, str], receipts: Path) -> None:
+    fail(url, *names, *[ValueError("odd")] * 14)
+    arguments = ("dlq", "replay", names[1], "--canary", "1", "--canary-wait", "1", "--yes")
+    assert "nobody took 1 of 1 within 1 s" in run(url, *arguments, code=1).stderr  # as if it were killed here
+    (receipt,) = receipts.iterdir()
+    assert "nobody took 1 of 1" in run(url, "dlq", "resume", str(receipt), code=1).stderr
+    assert len(bodies(url, names[0])) == 1
+    handled: list[Any] = []
+    with worker(url, names, lambda message: handled.append(message.body), RedeliveryPolicy(maximum_redeliveries=0)):
+        done = run(url, "dlq", "resume", str(receipt))
+        end = monotonic() + 10
+        while len(handled) < 13 and monotonic() < end:
+            sleep(0.01)
+    assert done.stdout == "13 more\n"
+    assert "1 canary sent" in done.stderr
+    assert "11 canaries sent" in done.stderr
+    assert sorted(handled, key=int) == [str(number) for number in range(1, 14)]
+
+
+@pytest.mark.parametrize(
+    ("first", "ends"), [(3, [3, 33, 333, 3333]), (1, [1, 11, 111]), (10, [10, 110]), (5000, [5000, 55000])]
+)
+def test_each_stage_is_ten_times_the_one_before(first: int, ends: list[int]) -> None:
+    for before, end in zip([0, *ends], ends, strict=False):
+        assert Canary(first).end(before + 1) == Canary(first).end(end) == end
 
 
 def letter(cause: str | None) -> Message:
@@ -168,6 +223,14 @@ class Queues:
         except CanaryError as error:
             return str(error)
         return "handled"
+
+
+def test_many_that_are_taken_one_after_the_other_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = Queues(monkeypatch, *[(0, 2)] * 8, *[(0, 1)] * 8, (0, 0))
+    assert slow.outcome() == "handled"
+    again = Queues(monkeypatch, *[(0, 2), (0, 1)] * 20)  # one that is tried again and again is not progress
+    assert "nobody took" in again.outcome()
+    assert again.now == pytest.approx(11, abs=1.1)
 
 
 def test_it_must_be_gone_for_as_long_as_its_policy_needs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,8 +55,8 @@ FAULTS = {
     ),
     "a letter that was replayed begins anew to count that": Fault(
         "operate.letters.routes",
-        "        replays = int(before) + 1 if",
-        "        replays = 1 if",
+        "        before = replays_of(letter)",
+        "        before = 0",
         test_letters.test_it_says_how_often_it_was_replayed,
     ),
     "one more than the limit is chosen": Fault(

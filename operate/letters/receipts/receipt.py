@@ -111,6 +111,11 @@ class RunReceipt:
         return sum(not each.dropped for each in self.entries)
 
     @property
+    def skipped(self) -> int:
+        """The number of letters that stayed, as they had been replayed too often."""
+        return len(self.head.get("asked", {}).get("skipped", ()))
+
+    @property
     def unseen(self) -> bool:
         """True: nobody had looked into the queue, so that all of it was meant."""
         return self.head.get("letters", 0) is None

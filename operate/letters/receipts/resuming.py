@@ -10,6 +10,7 @@ from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.messages import Message
+from redelivery.operate.letters.canary import check_watchable
 from redelivery.operate.letters.editing import Edited
 from redelivery.operate.letters.moving import MovePlan, Mover, add_to, plan
 from redelivery.operate.letters.receipts.importing import send
@@ -17,18 +18,26 @@ from redelivery.operate.letters.receipts.proving import IMPORT, Proof, left_of, 
 from redelivery.operate.letters.receipts.receipt import PlannedLetter, ReceiptEntry, RunReceipt, content_of
 from redelivery.operate.letters.receipts.writer import ReceiptWriter
 from redelivery.operate.letters.records import from_record
+from redelivery.operate.letters.replaying.planned import PlannedReplays
+from redelivery.operate.letters.replaying.widening import Canary, WatchingStage, Widening, not_shown
 from redelivery.operate.letters.routes import Leaving, Route, back, elsewhere, nowhere
 from redelivery.operate.letters.selection import Selection
 
 
 def resume(
-    connection: Connection, receipt: RunReceipt, writer: ReceiptWriter, moved: Callable[[int], None] = lambda _: None
+    connection: Connection,
+    receipt: RunReceipt,
+    writer: ReceiptWriter,
+    moved: Callable[[int], None] = lambda _: None,
+    watching: WatchingStage = not_shown,
 ) -> int:
     """Go on with a run that was killed: with those of its letters that are still where they were; how many have left.
 
-    What is in both places, as there is no transaction, is taken away from where it was: that is one of them, too.
+    What is in both places, as there is no transaction, is taken away from where it was: that is one of them, too. A
+    replay with canaries goes on in its stages; ``watching`` shows that one waits.
 
     Raises:
+        CanaryError: a canary is back, or nobody takes them.
         ConfigError: the connection is to another broker; or the run was killed before it had begun.
         JMSError: the broker refused.
     """
@@ -44,9 +53,16 @@ def resume(
         return _import(connection, receipt, left, writer, moved)
     count = _finish_halves(connection, receipt, proof, writer)
     selection, route = replace(_selected(receipt.queue, left), limit=len(left) or None), _route(receipt)
-    if left and (planned := plan(connection, selection, route)).ids:
-        mover = Mover(connection, selection, route, moved=partial(add_to, moved, count), receipt=writer)
-        count += mover.move(planned)
+    letters = PlannedReplays()
+    if left and (planned := plan(connection, selection, route, letters.note)).ids:
+        canary = Canary.asked(receipt.head["asked"])
+        if canary is not None:
+            count += _in_stages(
+                connection, receipt, proof, canary, planned, letters, selection, writer, moved, watching
+            )
+        else:
+            mover = Mover(connection, selection, route, moved=partial(add_to, moved, count), receipt=writer)
+            count += mover.move(planned)
     missing = len(left) - count + len(proof.halves)
     if not missing and not receipt.ended:
         writer.end(len(proof.taken) + count)
@@ -55,6 +71,43 @@ def resume(
             f"{count} more; {missing} letters that were meant are not on {receipt.queue} now: somebody holds them, "
             "or has taken them; where it was killed just now, try again in a few seconds"
         )
+    return count
+
+
+def _in_stages(
+    connection: Connection,
+    receipt: RunReceipt,
+    proof: Proof,
+    canary: Canary,
+    planned: MovePlan,
+    letters: PlannedReplays,
+    selection: Selection,
+    writer: ReceiptWriter,
+    moved: Callable[[int], None],
+    watching: WatchingStage,
+) -> int:
+    """Send what is left of a replay with canaries; those that were sent before are watched, too."""
+    sent = [entry for _, entry in (*proof.taken, *proof.halves)]
+    targets = dict.fromkeys(each.to for each in sent if each.to is not None)
+    check_watchable(connection, [*targets, *(each.target for each in letters)])
+    count = 0
+
+    def move(part: MovePlan, between: Callable[[int], None]) -> int:
+        nonlocal count
+        before = count
+
+        def counted(more: int) -> None:
+            nonlocal count
+            count = before + more
+            moved(count)
+            between(more)
+
+        return Mover(connection, selection, _route(receipt), moved=counted, receipt=writer).move(part)
+
+    widening = Widening(
+        connection, receipt.queue, canary, receipt.run, move, watching=watching, sent=len(sent), targets=targets
+    )
+    widening.replay(planned, letters)
     return count
 
 

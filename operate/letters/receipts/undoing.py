@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -12,15 +13,21 @@ from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Queue, read_destination
 from redelivery.model.errors import ConfigError
 from redelivery.model.messages import Message
+from redelivery.model.passport import read_passport, write_passport
 from redelivery.model.values import to_epoch_ms
 from redelivery.operate.letters.moving import BATCH, Mover, add_to, plan
 from redelivery.operate.letters.receipts.proving import IMPORT, MARKED, Proof, verify
 from redelivery.operate.letters.receipts.receipt import ReceiptEntry, RunReceipt, as_bytes, content_of
 from redelivery.operate.letters.receipts.writer import ReceiptWriter
 from redelivery.operate.letters.records import fit, from_record
-from redelivery.operate.letters.routes import MARKS, REPLAYED, Leaving, NoWayError
+from redelivery.operate.letters.routes import MARKS, REPLAYED, REPLAYS, Leaving, NoWayError, replays_of
 from redelivery.operate.letters.selection import Selection
-from redelivery.policies.dead_letter_headers import application_properties, copy_properties, dead_letter_properties
+from redelivery.policies.dead_letter_headers import (
+    PASSPORT,
+    application_properties,
+    copy_properties,
+    dead_letter_properties,
+)
 
 
 def undo(
@@ -71,7 +78,8 @@ class _Restoring:
         kept = self.taken[-1][1].letter or {}
         message = from_record(as_bytes(kept)) if "body" in kept else letter.copy()
         if self._receipt.command in MARKED:
-            message.adopt(_as_failed(message, kept.get("dead_letter")))
+            replays = replays_of(message) if "body" in kept else replays_of(message) - 1
+            message.adopt(_as_failed(message, kept.get("dead_letter"), replays))
         return Leaving(message, self._receipt.queue, letter.priority, letter.persistent)
 
 
@@ -120,7 +128,7 @@ def _unpurge(
             for _, entry in batch:
                 kept = entry.letter or {}
                 message = from_record(as_bytes(kept))
-                message.adopt(_as_failed(message, kept.get("dead_letter")))
+                message.adopt(_as_failed(message, kept.get("dead_letter"), replays_of(message)))
                 producer.send(fit(message, connection), priority=kept["priority"], persistent=kept["persistent"])
             if transacted:
                 session.commit()
@@ -131,11 +139,16 @@ def _unpurge(
     return count
 
 
-def _as_failed(message: Message, said: Mapping[str, Any] | None) -> dict[str, Any]:
+def _as_failed(message: Message, said: Mapping[str, Any] | None, replays: int) -> dict[str, Any]:
     """The properties of a letter that is put back: it says what it said before, whichever broker's way that was."""
     own = {name: value for name, value in application_properties(message.properties).items() if name not in MARKS}
+    if replays > 0:
+        own[REPLAYS] = replays
     if said is None or said["origin"] is None:
         return own
     at = None if said["at"] is None else to_epoch_ms(datetime.fromisoformat(said["at"]))
     origin, cause = read_destination(said["origin"]), said["cause"] or said["exception"] or ""
-    return copy_properties(own, dead_letter_properties(cause, origin, 0, said["count"] or 0, failed_at_ms=at))
+    stamp = dead_letter_properties(cause, origin, 0, said["count"] or 0, failed_at_ms=at)
+    if (passport := read_passport(json.dumps(said.get("passport")))) is not None:
+        stamp[PASSPORT] = write_passport(passport)
+    return copy_properties(own, stamp)
