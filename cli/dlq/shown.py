@@ -20,9 +20,10 @@ from redelivery.cli.parts.shown import CUT, as_json, complain, visible
 from redelivery.cli.parts.tables import print_table
 from redelivery.cli.parts.target import AsJson, NothingError, Queue, Where, nothing_in
 from redelivery.cli.parts.work import meant
+from redelivery.model.content.dead_letters import DeadLetterInfo
 from redelivery.model.errors import ConfigError
 from redelivery.operate.letters.fingerprints import By, Fingerprints, traits
-from redelivery.operate.letters.groups import Group, described, group
+from redelivery.operate.letters.groups import Group, described, described_letter, group
 from redelivery.operate.letters.records import to_record
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.letters.states.resolved import Resolution
@@ -46,6 +47,8 @@ def list_letters(
 ) -> None:
     """List the letters of a dead-letter queue: when they failed, from where they came, and why they are here.
 
+    Those with a passport say, too, how often they were tried, and in which application.
+
     Where a letter does not say when it failed, there is when it was sent, after "sent".
     """
     shown = 0
@@ -61,7 +64,7 @@ def list_letters(
             origin, why = (None, None) if said is None else (said.origin, said.exception or said.cause)
             at = None if said is None else said.at
             when = f"sent {stamp(letter.timestamp)}" if at is None else stamp(at)
-            columns = (letter.message_id or "-", origin or "-", why or "no cause")
+            columns = (letter.message_id or "-", *_passport(said), origin or "-", why or "no cause")
             print(when, *(visible(each, CUT) for each in columns), sep="  ")
     if not shown:
         raise nothing_in(selection.queue, meant(selection))
@@ -90,6 +93,10 @@ def show(
             raise NothingError(f"{selection.queue} has no such letter")
         known = _known(connection, selection)
     record = {**to_record(letter), "fingerprint": known.of(traits(letter))}
+    said = letter.dead_letter
+    passport = None if said is None else said.passport
+    shown = {record["fingerprint"]} | ({passport.fingerprint} if passport and passport.fingerprint else set())
+    remember("dlq show", dict.fromkeys(shown, described_letter(said)))
     if json_:
         print(as_json(record))
         return
@@ -168,6 +175,15 @@ def _rate(found: float | None) -> str | None:
 def _known(connection: Connection, selection: Selection) -> Fingerprints:
     """The fingerprints of all letters among which the groups are found, so that they are the same here."""
     return Fingerprints(map(traits, replace(selection, group=None, members=None, limit=None).browse(connection)))
+
+
+def _passport(said: DeadLetterInfo | None) -> Iterator[str]:
+    if said is None or said.passport is None:
+        return
+    if tried := len(said.passport.attempts):
+        yield "1 attempt" if tried == 1 else f"{tried} attempts"
+    if said.passport.application is not None:
+        yield said.passport.application
 
 
 def _lines(name: str, value: object, depth: int = 0) -> Iterator[str]:

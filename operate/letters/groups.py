@@ -106,8 +106,19 @@ def group(
 
 def described(found: Group) -> str:
     """A description of its failure: without numbers and values, so that it can be kept."""
-    what = folded(found.exception or found.cause or "no cause")[:_DESCRIBED]
-    return f"{what} in {found.frame}" if found.frame else what
+    return _described(found.exception or found.cause, found.frame)
+
+
+def described_letter(said: DeadLetterInfo | None) -> str:
+    """The same of one letter."""
+    passport = None if said is None else said.passport
+    cause = None if said is None else said.exception or said.cause
+    return _described(cause, None if passport is None else passport.frame)
+
+
+def _described(cause: str | None, frame: str | None) -> str:
+    what = folded(cause or "no cause")[:_DESCRIBED]
+    return f"{what} in {frame}" if frame else what
 
 
 def _group(name: str, by: By, members: _Members, state: str | None) -> Group:
