@@ -108,6 +108,6 @@ def _say(receipt: RunReceipt, proof: Proof, json_: bool) -> None:
         if counts[name]:
             print(f"{counts[name]:8} {text}")
     if receipt.skipped:
-        print(f"{receipt.skipped:8} skipped: they had been replayed too often")
+        print(visible(f"{receipt.skipped:8} skipped: they had been replayed too often"))
     if not any(counts.values()):
         print("       0 letters have left")
