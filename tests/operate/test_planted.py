@@ -119,8 +119,8 @@ FAULTS = {
     ),
     "the suffix of queues is that of topics": Fault(
         "policies.dead_letters",
-        "{self.topic_prefix}{facts.original.name}{self.topic_suffix}",
-        "{self.topic_prefix}{facts.original.name}{self.queue_suffix}",
+        "{self.topic_prefix}{facts.name}{self.topic_suffix}",
+        "{self.topic_prefix}{facts.name}{self.queue_suffix}",
         test_switches.test_prefixes_and_suffixes,
     ),
     "dead letters of temporary topics are dropped as those of queues": Fault(
