@@ -80,13 +80,13 @@ async def awaited(passport: Passport) -> Passport:
     return passport
 
 
-@pytest.mark.parametrize("value", [None, "yes", 1, Passport, awaited, lambda: None], ids=str)
+@pytest.mark.parametrize("value", [None, "yes", 1, Passport, awaited, lambda: None])
 def test_what_is_not_a_passport_option_is_refused(value: Any) -> None:
     with pytest.raises(ConfigError, match="passport"):
         redelivery.connect("vm://x", passport=value)
 
 
-@pytest.mark.parametrize("value", [5, b"shop", "", "  ", "shop\n2.4", "x" * 201], ids=str)
+@pytest.mark.parametrize("value", [5, b"shop", "", "  ", "shop\n2.4", "x" * 201])
 def test_what_is_not_an_application_is_refused(value: Any) -> None:
     with pytest.raises(ConfigError, match="application"):
         redelivery.connect("vm://x", application=value)
