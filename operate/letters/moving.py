@@ -39,7 +39,8 @@ _COMES: Final = 5.0  # seconds within which a letter that was browsed is receive
 _IS_THERE: Final = 2.0  # the same, where nobody could look
 _ALL: Final = sys.maxsize
 _DIGITS: Final = re.compile("[0-9a-f]+")
-_HELD: Final = 1000  # letters that stay, and are held meanwhile
+_HELD: Final = 1000  # letters that stay, and are held meanwhile, where nobody has looked how many there are
+_MOST_HELD: Final = 20_000  # the same where somebody has
 
 
 @dataclass(slots=True)
@@ -49,14 +50,14 @@ class MovePlan:
     ``ids``: of the letters that would leave, in order; ``contents``: of those that have none, and
     ``there`` how many letters without an id have each of these. ``stay``: how many do
     not: see `_STAYS`; ``why``: of the first of them. ``skipped``: ids of those that were replayed too often, which are
-    not in ``stay``. ``others``: the selector finds letters that are not meant. ``unseen``: nobody has looked, so all
-    of them are meant.
+    not in ``stay``. ``others``: how many letters the selector finds that are not meant. ``unseen``: nobody has looked,
+    so all of them are meant.
     """
 
     ids: list[str | None]
     stay: int = 0
     why: str = ""
-    others: bool = False
+    others: int = 0
     unseen: bool = False
     contents: list[str] = field(default_factory=list)
     there: Mapping[str, int] = field(default_factory=dict)
@@ -94,7 +95,7 @@ def plan(
         if len(found.ids) == selection.limit:
             break
         if not selection.accepts(message):
-            found.others = True
+            found.others += 1
             continue
         try:
             leaving = route(message)
@@ -177,7 +178,7 @@ class Mover:
         if not planned.ids:
             return 0
         if not capabilities.transactions:
-            self._move_each(len(planned.ids))
+            self._move_each(len(planned.ids), planned.others + planned.stay + len(planned.skipped))
         elif planned.all_leave:
             try:
                 self._move_batches([len(planned.ids)], [self._selection.where])
@@ -186,13 +187,13 @@ class Mover:
                 planned = plan(self._connection, replace(self._selection, limit=limit), self._route)
                 if not planned.ids:
                     raise
-                self.move(replace(planned, others=True))
+                self.move(replace(planned, others=planned.others + 1))
         else:
             named = self._found_by_id(planned.ids) if capabilities.selectors else []
             batches = [named[at : at + BATCH] for at in range(0, len(named), BATCH)]
             self._move_batches([len(each) for each in batches], [_named(each) for each in batches])
             if len(named) < len(planned.ids):
-                self._move_each(len(planned.ids) - len(named))
+                self._move_each(len(planned.ids) - len(named), planned.others + planned.stay + len(planned.skipped))
         return self.moved
 
     def _found_by_id(self, ids: Sequence[str | None]) -> list[str | None]:
@@ -233,13 +234,15 @@ class Mover:
         self._count(len(taken))
         return len(taken)
 
-    def _move_each(self, count: int) -> None:
+    def _move_each(self, count: int, others: int = 0) -> None:
+        """``others``: letters that stay, as far as they were seen: those that are meant may stand behind them all."""
+        most = min(_HELD + others, _MOST_HELD)
         with (
             self._connection.session(AckMode.INDIVIDUAL) as session,
-            session.consumer(self._selection.queue, selector=self._selection.where, prefetch=_HELD) as consumer,
+            session.consumer(self._selection.queue, selector=self._selection.where, prefetch=most) as consumer,
         ):
             producer, held, until = session.producer(), 0, self.moved + count
-            while self.moved < until and held < _HELD:
+            while self.moved < until and held < most:
                 letter = consumer.receive(timeout=self._patience)
                 if letter is None:
                     return

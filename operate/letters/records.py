@@ -44,8 +44,37 @@ def to_record(message: Message) -> dict[str, Any]:
     record["correlation_id"] = _value(message.correlation_id)
     record["reply_to"] = _text(message.reply_to)
     record["delivery_count"] = message.delivery_count
+    record |= _content(message)
+    said = dead_letter_record(message)
+    if said is not None:
+        record["dead_letter"] = said
+    return record
+
+
+def dead_letter_record(message: Message) -> dict[str, Any] | None:
+    """The part of `to_record` that says why it is a dead letter; None: it is none."""
+    letter = message.dead_letter
+    if letter is None:
+        return None
+    return {
+        "origin": _text(letter.origin),
+        "cause": letter.cause,
+        "exception": letter.exception,
+        "count": letter.count,
+        "at": None if letter.at is None else letter.at.isoformat(),
+        "expired": letter.expired,
+        "passport": None if letter.passport is None else passport_record(letter.passport),
+    }
+
+
+def to_content(message: Message) -> dict[str, Any]:
+    """The part of `to_record` that its sender wrote and that no broker and no move changes: it costs half as much."""
+    return {"type": message.type, "correlation_id": _value(message.correlation_id), **_content(message)}
+
+
+def _content(message: Message) -> dict[str, Any]:
     properties, left_out = (message.properties, []) if message.source is None else readable_of(message.source)
-    record["properties"] = {name: _value(value) for name, value in properties.items()}
+    record: dict[str, Any] = {"properties": {name: _value(value) for name, value in properties.items()}}
     if left_out:
         record["unreadable_properties"] = left_out
     try:
@@ -54,17 +83,6 @@ def to_record(message: Message) -> dict[str, Any]:
     except MessageFormatError as error:
         record["body_type"], record["body"], record["unreadable"] = "none", None, str(error)
         record["raw_body"] = base64.b64encode(message.raw_body).decode()
-    letter = message.dead_letter
-    if letter is not None:
-        record["dead_letter"] = {
-            "origin": _text(letter.origin),
-            "cause": letter.cause,
-            "exception": letter.exception,
-            "count": letter.count,
-            "at": None if letter.at is None else letter.at.isoformat(),
-            "expired": letter.expired,
-            "passport": None if letter.passport is None else passport_record(letter.passport),
-        }
     return record
 
 

@@ -19,7 +19,7 @@ from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination, read_destination
 from redelivery.model.errors import ConfigError
 from redelivery.model.messages import Message
-from redelivery.operate.letters.records import to_record
+from redelivery.operate.letters.records import to_content
 from redelivery.operate.letters.routes import MARKS
 from redelivery.policies.dead_letter_headers import is_broker_owned
 
@@ -170,7 +170,7 @@ def name_of(id: str | None, content: str) -> str:
 
 def content_of(message: Message) -> str:
     """A hash of what the sender of a message wrote: its body and its kind, its properties, correlation id and type."""
-    return content_of_record(to_record(message))
+    return content_of_record(to_content(message))
 
 
 def as_bytes(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.messages import Message
 from redelivery.model.version import version
-from redelivery.operate.letters.receipts.receipt import FORMAT, PlannedLetter, content_of, content_of_record
-from redelivery.operate.letters.records import to_record
+from redelivery.operate.letters.receipts.receipt import FORMAT, PlannedLetter, content_of
+from redelivery.operate.letters.records import dead_letter_record, to_record
 from redelivery.operate.letters.routes import Leaving
 
 
@@ -93,7 +93,7 @@ class ReceiptWriter:
         Raises:
             JMSError: they cannot be written: the disk is full, for example. Nothing of them is in the file.
         """
-        left = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode(errors="backslashreplace")
+        left = "".join(json.dumps(line) + "\n" for line in lines).encode()  # ASCII: `cat` shows it to a terminal
         length = os.fstat(self._file).st_size
         try:
             while left:
@@ -123,16 +123,15 @@ class ReceiptWriter:
         os.close(self._file)
 
     def _entry(self, letter: Message, leaving: Leaving | None) -> dict[str, Any]:
-        record = to_record(letter)
-        content = content_of_record(record)
+        content = content_of(letter)
         found = {"id": letter.message_id, "content": content}
-        if leaving is not None:
-            found |= {"to": str(leaving.destination)}
-            sent = content_of(leaving.message)
-            if sent != content:
-                return {**found, "sent": sent, "letter": record}
-            return {**found, "letter": {"dead_letter": record.get("dead_letter")}}
-        return {**found, "letter": record} if self._keep else found
+        if leaving is None:
+            return {**found, "letter": to_record(letter)} if self._keep else found
+        found["to"] = str(leaving.destination)
+        sent = content_of(leaving.message)
+        if sent != content:
+            return {**found, "sent": sent, "letter": to_record(letter)}
+        return {**found, "letter": {"dead_letter": dead_letter_record(letter)}}
 
 
 def state_folder() -> Path:
