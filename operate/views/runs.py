@@ -5,23 +5,25 @@ It acts on the letters of these ids and on no others, whatever has come to the q
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
 from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import ConfigError, JMSError, MessageFormatError
-from redelivery.operate.letters.canary import Progress, Watch, check_watchable, needed
+from redelivery.model.errors import ConfigError, JMSError
+from redelivery.operate.letters.canary import Progress, check_watchable
 from redelivery.operate.letters.editing import Change, Edited
 from redelivery.operate.letters.moving import MovePlan, Mover, plan
 from redelivery.operate.letters.receipts import resuming, undoing
 from redelivery.operate.letters.receipts.receipt import RunReceipt
 from redelivery.operate.letters.receipts.writer import ReceiptWriter
-from redelivery.operate.letters.routes import NoWayError, Route, back, elsewhere, new_run, nowhere
+from redelivery.operate.letters.replaying.planned import PlannedReplays
+from redelivery.operate.letters.replaying.widening import Canary, Widening
+from redelivery.operate.letters.routes import REPLAYS_ALLOWED, Route, back, elsewhere, new_run, nowhere
 from redelivery.operate.letters.selection import Selection
 
 COMMANDS: Final = ("replay", "move", "edit", "purge")
@@ -32,8 +34,9 @@ class RunOrder:
     """An order: a command for letters of ``queue``, by their ids, and those without one by their ``contents``.
 
     ``to``: where they go; None: where each came from. ``keep``: a purge keeps them in its receipt. ``change``: of an
-    edit. ``canary``: so many are replayed first, and the rest when these were handled; ``canary_wait``: seconds, None:
-    as long as their policy needs. ``contents``: as `content_of` has them. ``most``: so many letters as were shown.
+    edit. ``canary``: so many are replayed first, then ten times as many each time that those before were handled;
+    ``canary_wait``: seconds, None: as long as their policy needs. ``contents``: as `content_of` has them. ``most``: so
+    many letters as were shown.
 
     Raises:
         ConfigError: no such command; or a move without a queue, or to its own.
@@ -71,7 +74,7 @@ class RunOrder:
                 return Edited(self.change, self.to, run)
             case "purge":
                 return nowhere()
-        return back(self.to, run)
+        return back(self.to, run, REPLAYS_ALLOWED)
 
 
 class LetterRun:
@@ -121,13 +124,15 @@ def perform(order: RunOrder, folder: Path, asked: Mapping[str, Any]) -> Callable
         name = new_run()
         route = order.route(name)
         selection = Selection(order.queue, limit=order.most, ids=order.ids, contents=order.contents)
-        planned = plan(connection, selection, route)
+        letters = PlannedReplays()
+        planned = plan(connection, selection, route, letters.note)
         run.total, run.stayed = len(planned.ids), planned.stay
         if not planned.ids:
             raise ConfigError(
                 planned.why or "none of these letters is on the queue any more: somebody has taken them since"
             )
-        watch = None if order.canary is None else _Canary(connection, order, name, order.canary)
+        if order.canary is not None:
+            check_watchable(connection, dict.fromkeys(each.target for each in letters))
         writer = ReceiptWriter.begun(
             folder,
             connection,
@@ -138,12 +143,23 @@ def perform(order: RunOrder, folder: Path, asked: Mapping[str, Any]) -> Callable
             planned=planned.letters(route.changed if isinstance(route, Edited) else None),
             keep=order.keep,
             kept=True if order.command == "purge" and order.keep else None,
+            canary=order.canary,
+            canary_wait=order.canary_wait,
             **asked,
         )
         run.receipt = writer.path
+
+        def mover(moved: Callable[[int], None]) -> Mover:
+            return Mover(connection, selection, route, moved=moved, receipt=writer)
+
         try:
+            run.doing = "working"
             run.begun.set()
-            _move(connection, selection, route, planned, run, writer, watch)
+            if order.canary is None:
+                mover(run.count).move(planned)
+            else:
+                canary = Canary(order.canary, order.canary_wait)
+                _in_stages(connection, canary, planned, letters, run, name, mover, order.queue)
             writer.end(run.moved)
         finally:
             writer.close()
@@ -174,61 +190,35 @@ def _again(receipt: RunReceipt, work: Callable[..., int]) -> Callable[[Connectio
     return act
 
 
-def _move(
+def _in_stages(
     connection: Connection,
-    selection: Selection,
-    route: Route,
+    canary: Canary,
     planned: MovePlan,
+    letters: PlannedReplays,
     run: LetterRun,
-    writer: ReceiptWriter,
-    watch: _Canary | None,
+    name: str,
+    mover: Callable[[Callable[[int], None]], Mover],
+    queue: Destination,
 ) -> None:
-    if watch is not None:
-        run.doing = "replaying the canaries"
-        first = planned.ids[: watch.count]
-        named = frozenset(each for each in first if each is not None)
-        few = Selection(selection.queue, ids=named)
-        Mover(connection, few, route, moved=run.count, receipt=writer).move(plan(connection, few, route))
-        run.doing = "waiting for the canaries"
-        watch.until_handled(run)
-        planned = replace(planned, ids=planned.ids[watch.count :], others=True)
-        rest = frozenset(each for each in planned.ids if each is not None)
-        selection = replace(selection, ids=rest)
-    run.doing = "working"
-    before = run.moved
+    """Replay them in stages, each when the one before has been handled; ``mover`` makes one that counts so."""
 
-    def count(moved: int) -> None:
-        run.count(before + moved)
+    def move(part: MovePlan, moved: Callable[[int], None]) -> int:
+        before = run.moved
 
-    Mover(connection, selection, route, moved=count, receipt=writer).move(planned)
+        def count(more: int) -> None:
+            run.count(before + more)
+            moved(more)
 
+        return mover(count).move(part)
 
-class _Canary:
-    """The first letters of a replay, and where it is seen whether they are handled."""
-
-    def __init__(self, connection: Connection, order: RunOrder, run: str, count: int) -> None:
-        letters, targets = [], []
-        route = back(order.to, run)
-        for letter in Selection(order.queue, ids=order.ids).browse(connection):
-            try:
-                leaving = route(letter)
-            except (NoWayError, MessageFormatError):
-                continue
-            if leaving is not None:
-                letters.append(letter)
-                targets.append(leaving.destination)
-        letters, targets = list(islice(letters, count)), targets[:count]
-        check_watchable(connection, targets)
-        self.count = len(letters)
-        seconds = needed(letters) if order.canary_wait is None else order.canary_wait
-        self._watch = Watch(connection, order.queue, targets, run, self.count, seconds)
-
-    def until_handled(self, run: LetterRun) -> None:
-        """Return when they are. Raises CanaryError: one is back, or nobody took it."""
-
+    @contextmanager
+    def watching(_count: int, _wait: float) -> Iterator[Callable[[Progress], None]]:
         def notify(found: Progress) -> None:
             run.doing = (
                 f"waiting for the canaries: {found.waiting} not yet taken, {found.gone} gone, {found.left:.0f} s more"
             )
 
-        self._watch.until_handled(notify)
+        yield notify
+        run.doing = "working"
+
+    Widening(connection, queue, canary, name, move, watching=watching).replay(planned, letters)

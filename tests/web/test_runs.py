@@ -143,7 +143,7 @@ def test_what_is_no_letter_is_refused(client: TestClient, broker: EmbeddedBroker
 def test_letters_are_exported_as_lines(client: TestClient) -> None:
     answer = client.get("/console/export", params={"queue": DLQ})
     lines = [json.loads(each) for each in answer.text.splitlines()]
-    assert [json.loads(each["body"])["order"] for each in lines] == [0, 1, 2, 0, 1] or len(lines) == 5
+    assert sorted(json.loads(each["body"])["order"] for each in lines) == [0, 1, 2, 3, 4]
     assert answer.headers["content-disposition"].startswith("attachment")
     assert client.get("/console/export", params={"queue": "none"}).status_code == 400
 
@@ -165,8 +165,10 @@ def test_a_canary_that_nobody_takes_ends_the_run(client: TestClient, broker: Emb
     assert "nobody took 2 of 2" in page
     assert "2 letters had left before" in page
     assert broker.queue_depth(DLQ) == 3
-    assert "3 letters more" in submit(client, page, "resume").text
-    assert broker.queue_depth("orders") == 5
+    with redelivery.connect(broker.vm_url) as connection, connection.session() as session:
+        session.consumer("orders").listen(lambda _: None)
+        assert "3 letters more" in ended(client, submit(client, page, "resume"))
+    assert (broker.queue_depth(DLQ), broker.queue_depth("orders")) == (0, 0)
 
 
 def test_the_rest_follows_a_canary_that_was_handled(client: TestClient, broker: EmbeddedBroker) -> None:
@@ -189,7 +191,7 @@ def test_the_rules_of_a_file_say_what_will_become_of_them(
     )
     dead(broker, "ValueError: x")
     page = preview(opened(allow_writes=True, config=read(str(file))), "replay").text
-    assert "tried 7 times over 6 s, then go to DLQ" in page
+    assert "If they fail again: each will be tried 7 times over 6 s, then be " in page
 
 
 PATHS = ("preview?queue=a&command=replay", "edit?queue=a")

@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Final
 
 from redelivery.client.entry.sync import Connection
-from redelivery.model.destinations import Destination, Queue, destination
-from redelivery.model.errors import ConfigError, InvalidDestinationError, MessageFormatError
+from redelivery.model.destinations import Destination, destination
+from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.model.messages import Message
 from redelivery.operate.letters.editing import assigning, difference, editable
 from redelivery.operate.letters.receipts.receipt import content_of
+from redelivery.operate.letters.replaying.forecast import forecast, lines
+from redelivery.operate.letters.replaying.planned import PlannedReplays
 from redelivery.operate.letters.routes import NoWayError, Route, new_run
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.shown import as_json
-from redelivery.operate.simulate import simulate
 from redelivery.operate.views.reading import find, read
 from redelivery.operate.views.runs import COMMANDS, RunOrder
-from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.durations import time_text
 from redelivery.web.asked import MOST, Asked, Templated
 
 _SHOWN: Final = 3  # letters
@@ -37,6 +35,7 @@ class _Counted:
     targets: Counter[Destination | None] = field(default_factory=Counter)
     first: list[Message] = field(default_factory=list)
     contents: list[str] = field(default_factory=list)
+    replays: PlannedReplays = field(default_factory=PlannedReplays)
     stay: int = 0
     why: str = ""
 
@@ -65,7 +64,8 @@ def preview(asked: Asked, connection: Connection) -> Templated:
         return Templated("preview.html", {**values, "counted": None})
     order = RunOrder(command, asked.queue, frozenset(), to)
     counted = _count(found, order.route(new_run()))
-    return Templated("preview.html", {**values, **_counts(counted), "fates": _fates(counted, asked.settings.config)})
+    fates = _fates(asked, connection, counted, to) if command == "replay" else []
+    return Templated("preview.html", {**values, **_counts(counted), "fates": fates})
 
 
 def edit(asked: Asked, connection: Connection) -> Templated:
@@ -106,7 +106,7 @@ def edited(asked: Asked, connection: Connection) -> Templated:
             "most": MOST,
             "lines": lines[:_DIFFERENCE],
             **_counts(counted),
-            "fates": _fates(counted, asked.settings.config),
+            "fates": _fates(asked, connection, counted, to),
         },
     )
 
@@ -160,6 +160,7 @@ def _count(letters: list[Message], route: Route) -> _Counted:
             found.contents.append(content_of(each))
         else:
             found.ids.append(each.message_id)
+        found.replays.note(each, leaving)
         found.targets[None if leaving is None else leaving.destination] += 1
         if len(found.first) < _SHOWN:
             found.first.append(each)
@@ -176,26 +177,10 @@ def _counts(found: _Counted) -> dict[str, Any]:
     }
 
 
-def _fates(found: _Counted, rules: BrokerPolicies | None) -> list[tuple[Destination, str]]:
-    """The fate of the letters at their targets if they fail again, by the rules that are known."""
-    fates: list[tuple[Destination, str]] = []
-    for each, _ in islice(found.targets.most_common(_TARGETS), _SHOWN):
-        if rules is None or not isinstance(each, Queue):
-            continue
-        try:
-            simulated = simulate(rules, each)
-        except InvalidDestinationError:
-            continue
-        if simulated.total is None:
-            text = "tried again without an end"
-        else:
-            last = simulated.attempts[-1]
-            lasting = f" over {time_text(last.at)}" if simulated.total == last.number and last.at else ""
-            times = "once" if simulated.total == 1 else f"{simulated.total} times"
-            then = f"go to {simulated.ends}" if simulated.rules.dead_letter else f"be {simulated.ends}"
-            text = f"tried {times}{lasting}, then {then}"
-        fates.append((each, text))
-    return fates
+def _fates(asked: Asked, connection: Connection, found: _Counted, to: Destination | None) -> list[str]:
+    """The fate of the letters at their targets if they fail again; nothing where no rules are known."""
+    fates = forecast(connection, asked.queue, found.replays, to=to, broker=asked.settings.config)
+    return lines(tuple(each for each in fates if each.by is not None)) if found.replays else []
 
 
 def _editable(letter: Message) -> dict[str, Any]:
