@@ -61,7 +61,7 @@ def expected(repository: Path) -> set[str]:
         f"redelivery/{path.relative_to(repository)}"
         for room in rooms
         for path in (repository / room).rglob("*")
-        if path.suffix in wanted
+        if path.suffix in wanted or path.parent.name in ("static", "templates")
     }
     in_src = {
         str(path.relative_to(repository / "src")) for path in (repository / "src").rglob("*") if path.suffix in wanted

@@ -37,7 +37,7 @@ _NAMES = "transports/test_rabbitmq_names_live.py::test_"
 _LIMITS = "transports/test_rabbitmq_limits_live.py::test_"
 _QUEUES_AS_THEY_ARE = f"{_QUEUES}a_queue_of_any_kind_is_sent_to_and_consumed_to_the_dead_letter"
 _DECLARED = "conformance/test_declaring.py::test_kind_and_arguments_are_the_brokers_own_words"
-_ADDRESS = "promises/real/test_addresses.py::test_"
+_ADDRESS = "promises/real/test_addresses_letters.py::test_"
 _DEPTH = "spark/test_amqp_depth_live.py::test_on_"
 
 AMQP: Rows = {

@@ -1,6 +1,6 @@
 """The embedded broker with Artemis' or HornetQ's file: an address is no queue, and what is sent to it reaches its own.
 
-What the real ones do: tests/promises/real/test_addresses.py.
+What the real ones do: tests/promises/real/test_addresses*.py.
 """
 
 from __future__ import annotations
