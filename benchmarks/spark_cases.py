@@ -50,6 +50,7 @@ def outside(options: SourceOptions, folder: Path, count: int, rows: int) -> floa
     They go into durable segments of so many rows; the time is from the end of the first to that of the last.
     """
     store = open_store(str(folder))
+    store.make_folders([""])
     done, ends = 0, [(0, 0.0)]
     with BatchReceiver(options, _Nothing(), prefetch=options.prefetch) as receiver:
         while done < count:

@@ -23,8 +23,8 @@ from redelivery.policies.dead_letters import (
     IndividualDeadLetterStrategy,
     Native,
 )
-from redelivery.policies.destinations.examples import as_destination, sample_of
-from redelivery.policies.destinations.overlaps import is_exact
+from redelivery.policies.destinations.examples import sample_of
+from redelivery.policies.destinations.overlaps import as_destination, is_exact
 from redelivery.policies.destinations.patterns import ONE, REST
 from redelivery.policies.files.report import ReadingReport
 from redelivery.policies.files.xml import Element, parse

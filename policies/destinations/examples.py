@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from redelivery.model.destinations import Destination, Queue, Topic, read_destination
+from redelivery.model.destinations import Destination, read_destination
 from redelivery.model.errors import InvalidDestinationError
-from redelivery.policies.destinations.overlaps import WILDCARDS, is_pattern
+from redelivery.policies.destinations.overlaps import WILDCARDS, as_destination, is_pattern
 from redelivery.policies.destinations.patterns import ONE, REST
 
 OTHER: Final = "any.other.destination"
 """A name that no file names."""
 _SAMPLE: Final = "x"
 _DEPTHS: Final = 3  # no, one and two words for '>'
-
-
-def as_destination(key: str) -> Destination:
-    """Return the destination of the name that a key of a map has; a pattern is one too."""
-    kind = Topic if key.startswith("topic://") else Queue
-    return kind(key.partition("://")[2] or key)
 
 
 def sample_of(key: str) -> Destination:

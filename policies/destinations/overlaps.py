@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations, islice
 from typing import Final, TypeVar
 
-from redelivery.model.destinations import Queue
+from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.policies.destinations.map import DestinationMap
 from redelivery.policies.destinations.patterns import ONE, REST, covers, words_of
@@ -16,6 +16,12 @@ T = TypeVar("T")
 WILDCARDS: Final = frozenset({ONE, REST, "#"})
 _MOST: Final = 500
 _MOST_PAIRS: Final = 100_000
+
+
+def as_destination(key: str) -> Destination:
+    """Return the destination of the name that a key of a map has; a pattern is one too."""
+    kind = Topic if key.startswith("topic://") else Queue
+    return kind(key.partition("://")[2] or key)
 
 
 def is_pattern(title: str) -> bool:
@@ -87,7 +93,7 @@ def with_overlaps(entries: Mapping[str, T], value_of: Callable[[str], T]) -> dic
         titles |= dict.fromkeys(new)
     shared = {each: value_of(each) for each in titles if each not in entries}
     chosen = DestinationMap(entries)
-    if all(chosen.get(each) == value for each, value in shared.items()):
+    if all(chosen.get(as_destination(each)) == value for each, value in shared.items()):
         return dict(entries)
     return {**entries, **shared}
 

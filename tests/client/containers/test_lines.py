@@ -243,9 +243,23 @@ def lost(broker: EmbeddedBroker) -> None:
     connection.close()
 
 
+def no_passport(broker: EmbeddedBroker) -> None:
+    def redact(_: redelivery.Passport) -> redelivery.Passport:
+        raise KeyError("redact")
+
+    options = {**OPTIONS, "redelivery_policy": RedeliveryPolicy(maximum_redeliveries=0)}
+    with (
+        redelivery.connect(broker.vm_url, passport=redact, **options) as connection,
+        connection.listener_container("orders", lambda message: act(message.body, 1)),
+    ):
+        broker.send("orders", "bad")
+        broker.wait_for("dead", depth=1)
+
+
 PROVOKED: dict[str, Callable[[EmbeddedBroker], None]] = {
     "dead-lettered after": dies,
     "not dead-lettered": cannot_die,
+    "its dead letter has no passport": no_passport,
     "redelivery 1 of 1 in": last_attempt,
     "in an outage since": outage,
     "the handler has had": hangs,
