@@ -36,7 +36,7 @@ NOT_ASKED: Final[list[tuple[str, dict[str, int] | str]]] = [
     ("new.address2::its.queue2", {"its.queue2": 4}),
     # what may be there cannot be seen, and one that is made might get a part of the messages
     *((each, "sees no queue of that name") for each in ("orders", "named.many", "multi", "both", "empty", "new.name")),
-    ("deadQueue", "sees no queue of that name"),
+    ("many.2", "sees no queue of that name"),
     # addresses that get no queues by their names
     ("closed.orders", {"closed.its": 4}),
     ("closed.same", {"closed.same": 4}),
