@@ -64,9 +64,9 @@ class MovePlan:
     skipped: list[str | None] = field(default_factory=list)
 
     @property
-    def all_leave(self) -> bool:
-        """True: what the selector finds leaves as it comes."""
-        return not (self.others or self.stay or self.skipped)
+    def staying(self) -> int:
+        """The letters that the selector finds and that do not leave; 0: what it finds leaves as it comes."""
+        return self.others + self.stay + len(self.skipped)
 
     def letters(self, edits: Sequence[PlannedLetter] | None = None) -> list[PlannedLetter]:
         """The letters that would leave; ``edits``: the same, as they are edited."""
@@ -178,8 +178,8 @@ class Mover:
         if not planned.ids:
             return 0
         if not capabilities.transactions:
-            self._move_each(len(planned.ids), planned.others + planned.stay + len(planned.skipped))
-        elif planned.all_leave:
+            self._move_each(len(planned.ids), planned.staying)
+        elif not planned.staying:
             try:
                 self._move_batches([len(planned.ids)], [self._selection.where])
             except _ChangedError:  # somebody has sent others meanwhile
@@ -193,7 +193,7 @@ class Mover:
             batches = [named[at : at + BATCH] for at in range(0, len(named), BATCH)]
             self._move_batches([len(each) for each in batches], [_named(each) for each in batches])
             if len(named) < len(planned.ids):
-                self._move_each(len(planned.ids) - len(named), planned.others + planned.stay + len(planned.skipped))
+                self._move_each(len(planned.ids) - len(named), planned.staying)
         return self.moved
 
     def _found_by_id(self, ids: Sequence[str | None]) -> list[str | None]:
