@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import Final, Literal, TypeAlias
 
 from redelivery.model.destinations import Destination
@@ -112,6 +112,12 @@ def simulate(
     )
 
 
+def attempts_of(policy: RedeliveryPolicy) -> tuple[Attempt, ...]:
+    """List the attempts of a client that redelivers by this policy, 200 at most, and of which no broker has a part."""
+    number = min(_deliveries(policy) or LISTED, LISTED)
+    return tuple(_summed(("client", each) for each in listed_delays(policy.delay, number)))
+
+
 def _deliveries(policy: RedeliveryPolicy) -> int | None:
     return None if policy.maximum_redeliveries < 0 else policy.maximum_redeliveries + 1
 
@@ -132,11 +138,13 @@ def _attempts(
         waits = _rounds(by_client, by_broker, endless=local is None)
     else:
         waits = _endless(by_client) if local is None else (("client", each) for each in by_client)
+    yield from islice(_summed(waits), LISTED if total is None else max(1, min(total, LISTED)))
+
+
+def _summed(waits: Iterable[tuple[By, Delay]]) -> Iterator[Attempt]:
     at = least = most = 0.0
     yield Attempt(1, at, least, most, "first")
     for number, (by, wait) in enumerate(waits, 2):
-        if number > (LISTED if total is None else min(total, LISTED)):
-            return
         at, least, most = at + wait.seconds, least + wait.least, most + wait.most
         yield Attempt(number, at, least, most, by)
 

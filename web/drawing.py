@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from redelivery.operate.simulate import Simulation
-from redelivery.operate.views.timeline import LISTED, PlannedAttempt, Timeline, TimelineRow
+from redelivery.operate.views.timeline import LISTED, Timeline, TimelineRow
 
 WIDTH: Final = 96.0
 HEIGHT: Final = 24.0
@@ -75,7 +75,4 @@ def marks(found: Simulation) -> tuple[Span, ...]:
     """The attempts of a simulation, on a line of 1000."""
     attempts = found.attempts[:LISTED]
     scale = 984.0 / max(attempts[-1].most, 0.001)
-    return tuple(
-        _span(TimelineRow(each.number, None, None, None, PlannedAttempt(each.at, each.least, each.most)), scale)
-        for each in attempts
-    )
+    return tuple(_span(TimelineRow(each.number, None, None, None, each), scale) for each in attempts)

@@ -9,23 +9,12 @@ from typing import Final
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import InvalidDestinationError
 from redelivery.model.messages import Message
-from redelivery.operate.simulate import simulate
+from redelivery.operate.simulate import Attempt, attempts_of, simulate
 from redelivery.policies.activemq.causes import policy_of
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rules import listed_delays
-from redelivery.policies.redelivery import NO_LIMIT, RedeliveryPolicy
 
 LISTED: Final = 60
 """Attempts that are listed, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedAttempt:
-    """Seconds after the first attempt: ``at``, and its bounds by collision avoidance."""
-
-    at: float
-    least: float
-    most: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +29,7 @@ class TimelineRow:
     at: datetime | None
     after: float | None
     host: str | None
-    planned: PlannedAttempt | None
+    planned: Attempt | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +74,7 @@ def timeline(letter: Message, policies: BrokerPolicies | None = None) -> Timelin
 def _row(
     number: int,
     tried: dict[int, tuple[datetime, str | None]],
-    planned: tuple[PlannedAttempt, ...],
+    planned: tuple[Attempt, ...],
     first: datetime | None,
 ) -> TimelineRow:
     at, host = tried.get(number, (None, None))
@@ -101,25 +90,14 @@ def _tried(letter: Message) -> dict[int, tuple[datetime, str | None]]:
 
 def _planned(
     cause: str | None, origin: Destination | None, policies: BrokerPolicies | None
-) -> tuple[tuple[PlannedAttempt, ...], str]:
+) -> tuple[tuple[Attempt, ...], str]:
     policy = None if cause is None else policy_of(cause)
     if policy is not None:
-        return _of_policy(policy), "the policy that the letter names"
+        return attempts_of(policy)[:LISTED], "the policy that the letter names"
     if policies is None or origin is None:
         return (), ""
     try:
         found = simulate(policies, origin)
     except InvalidDestinationError:
         return (), ""
-    attempts = tuple(PlannedAttempt(each.at, each.least, each.most) for each in found.attempts[:LISTED])
-    return attempts, f"{policies.path} ({policies.broker})"
-
-
-def _of_policy(policy: RedeliveryPolicy) -> tuple[PlannedAttempt, ...]:
-    unlimited = policy.maximum_redeliveries == NO_LIMIT
-    number = LISTED if unlimited else min(policy.maximum_redeliveries + 1, LISTED)
-    found, at, least, most = [PlannedAttempt(0.0, 0.0, 0.0)], 0.0, 0.0, 0.0
-    for each in listed_delays(policy.delay, number):
-        at, least, most = at + each.seconds, least + each.least, most + each.most
-        found.append(PlannedAttempt(at, least, most))
-    return tuple(found[:number])
+    return found.attempts[:LISTED], f"{policies.path} ({policies.broker})"

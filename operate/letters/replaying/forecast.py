@@ -12,9 +12,8 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import InvalidDestinationError
 from redelivery.operate.doctor.doctor import own_rules
 from redelivery.operate.letters.replaying.planned import PlannedReplay
-from redelivery.operate.simulate import LISTED, Simulation, simulate
+from redelivery.operate.simulate import LISTED, Simulation, attempts_of, simulate
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rules import listed_delays
 from redelivery.policies.durations import seconds_text, time_text
 from redelivery.policies.redelivery import NO_LIMIT, RedeliveryPolicy
 
@@ -141,10 +140,9 @@ def _by_policy(queue: Destination, target: Destination, policy: RedeliveryPolicy
     """Expect what happened before: they are here because of this policy."""
     if policy.maximum_redeliveries == NO_LIMIT:
         return Forecast(target, count, _OWN)
+    last = attempts_of(policy)[-1]
     attempts = policy.maximum_redeliveries + 1
-    delays = listed_delays(policy.delay, min(attempts, LISTED))
-    seconds, least, most = (sum(getattr(each, name) for each in delays) for name in ("seconds", "least", "most"))
-    return Forecast(target, count, _OWN, attempts, seconds, least, most, queue.name, back=True)
+    return Forecast(target, count, _OWN, attempts, last.at, last.least, last.most, queue.name, back=True)
 
 
 def _by_simulation(
