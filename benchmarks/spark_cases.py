@@ -56,7 +56,7 @@ def outside(options: SourceOptions, folder: Path, count: int, rows: int) -> floa
         while done < count:
             batch = receiver.receive(rows, options.segment_bytes, lambda: BatchPause(0.1))
             if batch is None:
-                raise BenchmarkError(f"{options.destination}: {count - done} of {count} messages did not come")
+                raise BenchmarkError(f"{options.source}: {count - done} of {count} messages did not come")
             store.put_if_absent(f"{len(ends):08d}.arrow", batch.data)
             receiver.confirm()
             done += batch.received

@@ -106,7 +106,7 @@ class FakeReceiver:
 
     def __init__(self, options: SourceOptions, in_doubt: SegmentsInDoubt, *, prefetch: int) -> None:
         del in_doubt, prefetch
-        self._destination = options.destination
+        (self._destination,) = options.destinations
 
     def receive(self, rows: int, size: int, pace: Pace, *, first: float) -> ReceivedBatch | None:
         del size, pace, first

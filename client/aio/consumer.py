@@ -85,7 +85,7 @@ class Consumer(BaseConsumer, Closing):
             await core.do(self._get_ready())
         delivery = next_ready(core, consumer, hand, self._hold)
         if delivery is None or core.ledger.orders:
-            delivery = await core.do(receive(core, consumer, timeout, hand, delivery, hold=self._hold))
+            delivery = await core.do(receive(core, (consumer,), timeout, hand, delivery, hold=self._hold))
         if delivery is None:
             return None
         message = Message.received(delivery, delivery.redeliveries, self._receipt)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from redelivery.client.ledger import ConsumerState, Received
@@ -39,29 +39,31 @@ def next_ready(s: SessionState, consumer: ConsumerState, hand: list[Received], h
 
 def receive(
     s: SessionState,
-    consumer: ConsumerState,
+    consumers: Sequence[ConsumerState],
     timeout: float | None,
     hand: list[Received],
     delivery: Received | None,
     *,
     hold: bool,
 ) -> Flow[Received | None]:
-    """The next delivery for a consumer; None after ``timeout`` seconds or once it is being closed.
+    """The next delivery for one of the consumers; None after ``timeout`` seconds or once one is being closed.
 
+    Of several that have one the first is served.
     ``hand``: what the caller has taken; it is put there, and released (`SessionState.release`) if the caller fails.
     ``delivery``: what `next_ready` has found already, and orders are to carry out.
 
     Raises:
         ConnectionLostError: the connection is gone.
-        JMSError: the broker has ended the consumer.
+        JMSError: the broker has ended a consumer.
     """
     deadline = None if timeout is None else s.now() + timeout
     before, s.hand = s.hand, hand
     try:
         if delivery is None:
             if timeout == 0:
-                yield from _fetch(s, consumer)
-            delivery = yield from _awaited(s, consumer, deadline, hand, hold=hold)
+                for consumer in consumers:
+                    yield from _fetch(s, consumer)
+            delivery = yield from _awaited(s, consumers, deadline, hand, hold=hold)
         while s.ledger.orders:
             if not (yield from carry_out(s, deadline)):
                 if delivery is not None and delivery in hand:  # the next call finds it again
@@ -69,26 +71,26 @@ def receive(
                     s.ledger.put_back(delivery)
                 return None
             if delivery not in hand:  # or no more: the connection was lost meanwhile
-                delivery = yield from _awaited(s, consumer, deadline, hand, hold=hold)
+                delivery = yield from _awaited(s, consumers, deadline, hand, hold=hold)
     finally:
         s.hand = before
     return delivery
 
 
 def collect(
-    s: SessionState, consumer: ConsumerState, most: int, deadline: float, hand: list[Received], *, hold: bool
+    s: SessionState, consumers: Sequence[ConsumerState], most: int, deadline: float, hand: list[Received], *, hold: bool
 ) -> Flow[None]:
-    """Put up to ``most`` deliveries into ``hand``, and no more than come until ``deadline``.
+    """Put up to ``most`` deliveries of the consumers into ``hand``, and no more than come until ``deadline``.
 
-    ``hold``: the application acknowledges them itself.
+    ``hold``: the application acknowledges them itself, as it must where there are several consumers.
     """
     parked_in_batch: list[Received] = []
     while len(hand) < most:
-        delivery = next_ready(s, consumer, hand, hold=True)
+        delivery = _next_of(s, consumers, hand, hold=True)
         if delivery is None or s.ledger.orders:
-            if delivery is None and not _widen_window(s, consumer, hand, parked_in_batch):
+            if delivery is None and not _widen_window(s, consumers[0], hand, parked_in_batch):
                 break
-            delivery = yield from receive(s, consumer, max(0.0, deadline - s.now()), hand, delivery, hold=True)
+            delivery = yield from receive(s, consumers, max(0.0, deadline - s.now()), hand, delivery, hold=True)
         if delivery is None:
             break
         if hold:
@@ -176,43 +178,60 @@ def _forget_lost(hand: list[Received], parked_in_batch: list[Received]) -> None:
         parked_in_batch.clear()
 
 
+def _next_of(
+    s: SessionState, consumers: Sequence[ConsumerState], hand: list[Received], *, hold: bool
+) -> Received | None:
+    """`next_ready` of the first that has one, or where orders are to carry out."""
+    for consumer in consumers:
+        delivery = next_ready(s, consumer, hand, hold)
+        if delivery is not None or s.ledger.orders:
+            return delivery
+    return None
+
+
 def _awaited(
-    s: SessionState, consumer: ConsumerState, deadline: float | None, hand: list[Received], *, hold: bool
+    s: SessionState, consumers: Sequence[ConsumerState], deadline: float | None, hand: list[Received], *, hold: bool
 ) -> Flow[Received | None]:
     """`_waiting`, as it says; for the one who follows it, too."""
-    flow = _waiting(s, consumer, deadline, hand, hold=hold)
+    flow = _waiting(s, consumers, deadline, hand, hold=hold)
     return flow if s.tracer is None else s.tracer.receiving(flow)
 
 
 def _waiting(
-    s: SessionState, consumer: ConsumerState, deadline: float | None, hand: list[Received], *, hold: bool
+    s: SessionState, consumers: Sequence[ConsumerState], deadline: float | None, hand: list[Received], *, hold: bool
 ) -> Flow[Received | None]:
-    """As `receive`; None after ``deadline``, once it is closed, or where orders are to carry out."""
+    """As `receive`; None after ``deadline``, once one is closed, or where orders are to carry out."""
     polled = False
     ledger = s.ledger
     while True:
-        if (s.epoch.lost is not None or not consumer.attached) and not (yield from _served(s, consumer, deadline)):
+        if not (yield from _all_served(s, consumers, deadline)):
             return None
         now = s.now() if ledger.delayed and s.running else 0.0
         if ledger.delayed and ledger.delayed[0][0] <= now:
             yield from arrival(s, Arrival(poll=True))  # what the wire has brought goes first, or short waits starve it
             s.take_in()
             ledger.tick(now)
-        delivery = next_ready(s, consumer, hand, hold)
+        delivery = _next_of(s, consumers, hand, hold=hold)
         if delivery is not None or ledger.orders:
             return delivery
-        _check_serving(consumer)
-        if s.closing or consumer.stage is not OPEN:
+        if not _serving(s, consumers):
             return None
-        until = ledger.next_deadline(consumer) if s.running else NEVER
+        until = min(map(ledger.next_deadline, consumers)) if s.running else NEVER
         if deadline is not None:
             until = min(until, deadline)
             if s.now() >= deadline:
                 if polled:
                     return None
                 polled = True  # what the socket holds already counts as there
-        pull(s, consumer)
+        pull(s, *consumers)
         yield from arrival(s, Arrival(None if until == NEVER else until))
+
+
+def _all_served(s: SessionState, consumers: Sequence[ConsumerState], deadline: float | None) -> Flow[bool]:
+    for consumer in consumers:
+        if (s.epoch.lost is not None or not consumer.attached) and not (yield from _served(s, consumer, deadline)):
+            return False
+    return True
 
 
 def _served(s: SessionState, consumer: ConsumerState, deadline: float | None) -> Flow[bool]:
@@ -225,13 +244,21 @@ def _served(s: SessionState, consumer: ConsumerState, deadline: float | None) ->
         yield from attach_late(s, consumer)
 
 
+def _serving(s: SessionState, consumers: Sequence[ConsumerState]) -> bool:
+    """False: the session or one of them is being closed. Raises JMSError: the broker has ended one."""
+    for consumer in consumers:
+        _check_serving(consumer)
+    return not s.closing and all(consumer.stage is OPEN for consumer in consumers)
+
+
 def _check_serving(consumer: ConsumerState) -> None:
     if consumer.error is not None and consumer.stage is not CLOSED:
         raise ended(consumer, "receive")
 
 
-def pull(s: SessionState, consumer: ConsumerState) -> None:
-    """One more message than it has, where its link `pulls`; the wait that follows meets a loss."""
-    if consumer.link.spec.pulls and not consumer.not_before and s.running:
-        with suppress(ConnectionLostError):
-            s.epoch.channel.pull(consumer.link)
+def pull(s: SessionState, *consumers: ConsumerState) -> None:
+    """One more message than each has, where its link `pulls`; the wait that follows meets a loss."""
+    for consumer in consumers:
+        if consumer.link.spec.pulls and not consumer.not_before and s.running:
+            with suppress(ConnectionLostError):
+                s.epoch.channel.pull(consumer.link)

@@ -96,7 +96,7 @@ class BaseConsumer:
     def _collect(self, most: int, deadline: float, hand: list[Received]) -> Flow[list[Any]]:
         """The messages of `receive_many`, which are the application's at its end."""
         yield from self._get_ready()
-        yield from collect(self._core, self._state, most, deadline, hand, hold=self._hold)
+        yield from collect(self._core, (self._state,), most, deadline, hand, hold=self._hold)
         messages = [self._message.received(each, each.redeliveries, self._receipt) for each in hand]
         if hand and self._at_once:
             accept(self._core, hand, batched=self._batched)
@@ -108,7 +108,7 @@ class BaseConsumer:
         core, consumer = self._core, self._state
         delivery = next_ready(core, consumer, hand, hold=True)
         if delivery is None or core.ledger.orders:
-            delivery = yield from receive(core, consumer, left_until(deadline), hand, delivery, hold=True)
+            delivery = yield from receive(core, (consumer,), left_until(deadline), hand, delivery, hold=True)
         if delivery is None:
             return None
         try:

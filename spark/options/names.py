@@ -46,9 +46,10 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "the scheme of url: stomp://, stomp+ssl://, amqp:// or amqps://": ("protocol", "transport", "scheme"),
     "dialect": ("brokertype", "provider", "vendor", "product"),
     "destination": (
-        *("queue", "queuename", "queues", "assign", "subscription", "subscriptionid", "streamname", "topicpartition"),
+        *("queue", "queuename", "assign", "subscription", "subscriptionid", "streamname", "topicpartition"),
         *("destinationname", "destinationtype", "from", "to", "channel", "routingkey", "jmsdestination"),
     ),
+    "destinations": ("queues", "queuenames", "destinationnames", "destinationlist"),
     _NO_TOPICS: ("topic", "topicname", "topics", "topicid", "topicspattern", "subscribe", "subscribepattern"),
     "username": ("login", "usr", "principal", "userid", "jmsusername"),
     "password": ("pass", "passwd", "pwd", "passcode", "secret", "jmspassword"),

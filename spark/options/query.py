@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, Self
 
@@ -10,6 +10,7 @@ from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import ConfigError
 from redelivery.policies.connection_url import parse_connection_url
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
+from redelivery.policies.destinations.patterns import matches
 from redelivery.spark.options.names import unknown_name
 from redelivery.spark.options.table import READ, READ_STREAM, WRITE, Option, options_of
 from redelivery.spark.options.values import shown_size
@@ -54,16 +55,23 @@ class _Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class BrowseOptions(_Options):
-    """The options of ``spark.read``."""
+    """The options of ``spark.read``. ``destinations``: queues; none is a pattern."""
 
-    destination: Destination
+    destinations: tuple[Destination, ...]
     selector: str | None
     properties_type: Literal["string", "variant"]
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> Self:
         """From Spark's options. Raises ConfigError."""
-        return cls(**_Given(READ, options).values)
+        values = _Given(READ, options).sources
+        for each in values["destinations"]:
+            if each.is_pattern:
+                raise ConfigError(
+                    f"{each} is a pattern, and a browser looks at one queue: write the names, with commas between "
+                    "them, as destinations"
+                )
+        return cls(**values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -95,11 +103,11 @@ class SinkOptions(_Options):
 class SourceOptions(_Options):
     """The options of ``spark.readStream``; every duration in seconds.
 
-    ``dead_letter_queue``: a queue's name, None for the broker's own (copies: ``ActiveMQ.DLQ``).
-    ``available_now_max_time``: None for no limit. ``max_redeliveries``: -1 for no limit.
+    ``destinations``: what is consumed, at least one. ``dead_letter_queue``: a queue's name, None for the broker's own
+    (copies: ``ActiveMQ.DLQ``). ``available_now_max_time``: None for no limit. ``max_redeliveries``: -1 for no limit.
     """
 
-    destination: Destination
+    destinations: tuple[Destination, ...]
     selector: str | None
     properties_type: Literal["string", "variant"]
     wal_location: str
@@ -137,6 +145,16 @@ class SourceOptions(_Options):
     max_reconnect_time: float
 
     @property
+    def source(self) -> str:
+        """What is consumed, for texts."""
+        return ", ".join(map(str, self.destinations))
+
+    @property
+    def several(self) -> bool:
+        """True: messages of more than one destination come."""
+        return len(self.destinations) > 1 or self.destinations[0].is_pattern
+
+    @property
     def errors(self) -> bool:
         """True: rows have the column ``_error``."""
         return self.bad_messages == "permissive"
@@ -145,7 +163,7 @@ class SourceOptions(_Options):
     def parse(cls, options: Mapping[str, str]) -> Self:
         """From Spark's options. Raises ConfigError."""
         given = _Given(READ_STREAM, options)
-        values = given.values
+        values = given.sources
         if "segmentRows" not in given:
             # only what was asked for can contradict
             least = min(values["max_messages_per_batch"], values["max_pending_rows"])
@@ -155,7 +173,7 @@ class SourceOptions(_Options):
             values["segment_bytes"] = min(values["segment_bytes"], least)
         if "maxPendingRows" not in given:
             values["max_pending_rows"] = max(values["max_pending_rows"], values["max_messages_per_batch"])
-        if "badMessages" not in given and values["destination"] == _dead_letters(values["dead_letter_queue"]):
+        if "badMessages" not in given and _takes(values["destinations"], _dead_letters(values["dead_letter_queue"])):
             values["bad_messages"] = "fail"  # its own dead letters would come back to it for ever
         found = cls(**values)
         _check_source(found, given)
@@ -177,14 +195,26 @@ class _Given:
             if option is None:
                 raise ConfigError(unknown_name(name, where))
             self._take(option, name, text)
-        missing = [option for option in self._table.values() if where in option.required and option.name not in self]
-        if missing:
-            raise ConfigError(f"{missing[0].name} is missing: {missing[0].meaning}")
+        for option in self._table.values():
+            instead = option.instead is not None and option.instead in self
+            if instead and option.name in self:
+                raise ConfigError(
+                    f"{self._names[option.name]} and {option.instead} are both given: leave one of them out"
+                )
+            if where in option.required and option.name not in self and not instead:
+                raise ConfigError(f"{option.name} is missing: {option.meaning}")
         self.values: dict[str, Any] = {option.field: self._parsed(option) for option in self._table.values()}
         self._check_login()
 
     def __contains__(self, name: str) -> bool:
         return name in self._texts
+
+    @property
+    def sources(self) -> dict[str, Any]:
+        """``values``, with all that is read in ``destinations``."""
+        values = dict(self.values)
+        one = values.pop("destination")
+        return values | {"destinations": values["destinations"] or (one,)}
 
     def _take(self, option: Option, name: str, text: str) -> None:
         if not isinstance(text, str):
@@ -242,14 +272,19 @@ def _check_dead_letters(options: SourceOptions, given: _Given) -> None:
         if in_url and name in given:
             raise ConfigError(f"{name} contradicts jms.redeliveryPolicy.* in the url: leave one of them out")
     queue = _dead_letters(options.dead_letter_queue)
-    if options.destination != queue:
+    if not _takes(options.destinations, queue):
         return
     for name, value in (("badMessages", options.bad_messages), ("onBatchFailure", options.on_batch_failure)):
         if value == "deadLetter" and name in given:
             raise ConfigError(
-                f"{name}=deadLetter would send messages of destination={str(queue)!r} back to it for ever: "
+                f"{name}=deadLetter would send messages of {queue} back to it for ever, which {options.source} reads: "
                 f"set deadLetterQueue to another queue, or {name} to another value"
             )
+
+
+def _takes(places: Sequence[Destination], queue: Queue) -> bool:
+    """Check whether the queue is consumed, by its name or a pattern."""
+    return any(each.scheme == queue.scheme and matches(each.name, queue.name) for each in places)
 
 
 def _dead_letters(name: str | None) -> Queue:

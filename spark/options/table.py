@@ -34,6 +34,7 @@ class Option:
     ``receiver``: the only receiver that looks at it, None for both.
     ``alias``: another name for it.
     ``like``: the option that does for the other receiver what this one does for ``receiver``.
+    ``instead``: the option that may be given in its place, and not beside it.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Option:
     receiver: str | None = None
     alias: str | None = None
     like: str | None = None
+    instead: str | None = None
 
     @property
     def field(self) -> str:
@@ -67,6 +69,13 @@ OPTIONS: Final = (
         where=_ROWS,
         required=_ROWS,
         alias="path",
+        instead="destinations",
+    ),
+    Option(
+        "destinations",
+        read.queues,
+        "Several queues to read, as `orders,invoices`, instead of `destination`; the column `destination` says which.",
+        where=_ROWS,
     ),
     Option(
         "destination",

@@ -153,6 +153,11 @@ def place(name: str, value: str) -> Destination:
 def queue(name: str, value: str) -> Destination:
     """A queue, to consume from: a topic keeps nothing for a query that does not run."""
     found = place(name, value)
+    if "," in found.name:
+        raise ConfigError(
+            f"{name}={value!r} has a comma: for several queues write .option('destinations', {value!r}), which gives "
+            "each row the queue that its message was on"
+        )
     if found.scheme != "queue":
         forms = ", ".join(f"{provider}: {form}" for provider, form in queues_of_topics().items())
         raise ConfigError(
@@ -160,6 +165,19 @@ def queue(name: str, value: str) -> Destination:
             f"broker fills from the topic ({forms})"
         )
     return found
+
+
+def queues(name: str, value: str) -> tuple[Destination, ...]:
+    """Several queues, with commas between them."""
+    found: list[Destination] = []
+    for each in value.split(","):
+        if not each.strip():
+            raise ConfigError(f"{name}={value!r} has an empty name: write names with one comma between two")
+        one = queue(name, each)
+        if one in found:
+            raise ConfigError(f"{name}={value!r} has {one} twice: leave one of them out")
+        found.append(one)
+    return tuple(found)
 
 
 def target(name: str, value: str) -> Destination:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from redelivery.client.observing.passports import made_passport
-from redelivery.model.destinations import Queue, destination
+from redelivery.model.destinations import Queue
 from redelivery.model.errors import JMSError
 from redelivery.model.modes import AckMode
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
@@ -64,7 +64,7 @@ def _dead_letter(wal: Wal, options: SourceOptions, numbers: range, cause: str) -
     queue = Queue(options.dead_letter_queue or DEFAULT_DEAD_LETTER_QUEUE)
     sent = 0
     passport = replace(
-        made_passport(None, f"spark.readStream of {options.destination}", options.application),
+        made_passport(None, f"spark.readStream of {options.source}", options.application),
         policy=f"maxBatchAttempts={options.max_batch_attempts}",
     )
     with connect(options) as connection:
@@ -75,7 +75,7 @@ def _dead_letter(wal: Wal, options: SourceOptions, numbers: range, cause: str) -
                 reader = _reader(wal, segment) if segment.seq in numbers else None
                 for batch in () if reader is None else segment_batches(reader):
                     for message in messages(batch):
-                        origin = message.destination or destination(options.destination)
+                        origin = message.destination or options.destinations[0]
                         send_dead_letter(producer, message.copy(), queue, message, origin, cause, passport)
                         sent += 1
             if transactions:

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from redelivery.model.errors import IllegalStateError
 from redelivery.model.messages import Message
-from redelivery.spark.rows.digests import Key
+from redelivery.spark.rows.digests import Key, apart
 from redelivery.spark.rows.from_message import (
     BODY,
+    DESTINATION,
     DIGEST,
     ERROR,
     MESSAGE_ID,
@@ -23,6 +24,7 @@ from redelivery.spark.rows.from_message import (
     Converter,
     Row,
     broken_row_of,
+    consumed_from,
     row_of,
 )
 from redelivery.spark.rows.schema import arrow_schema
@@ -48,15 +50,23 @@ class Columns:
     Args:
         properties_type: ``string`` (values by JMS's conversion to String) or ``variant``.
         errors: with the column ``_error``, which `add_error` fills.
+        several: the messages are of several destinations: each row says which its message was consumed from, whatever
+            its sender has written on it, and the same message on two of them is two.
         converter: makes the body; what it returns decides ``body_type``.
     """
 
     def __init__(
-        self, properties_type: str = "string", errors: bool = False, *, converter: Converter | None = None
+        self,
+        properties_type: str = "string",
+        errors: bool = False,
+        *,
+        several: bool = False,
+        converter: Converter | None = None,
     ) -> None:
         self._schema = arrow_schema(properties_type, errors)
         self._variant = properties_type == "variant"
         self._errors = errors
+        self._several = several
         self._converter = converter
         self._rows: list[Row] = []
         self._size = 0
@@ -95,7 +105,7 @@ class Columns:
             MessageFormatError: a part of it cannot be read, or cannot be a column.
             Exception: whatever the converter raised.
         """
-        self._take(row_of(message, variant=self._variant, converter=self._converter))
+        self._take(message, row_of(message, variant=self._variant, converter=self._converter))
 
     def add_error(self, message: Message, error: str) -> None:
         """Take a message that cannot be a row: what can be read of it (the body unconverted) and why.
@@ -105,7 +115,7 @@ class Columns:
         """
         if not self._errors:
             raise IllegalStateError("these rows have no column _error: make the Columns with errors=True")
-        self._take(broken_row_of(message, error, variant=self._variant))
+        self._take(message, broken_row_of(message, error, variant=self._variant))
 
     def batches(self, rows: int = BATCH_ROWS) -> list[Any]:
         """The rows as RecordBatches of at most ``rows`` (at least 1) rows and about 64 MiB each."""
@@ -126,7 +136,11 @@ class Columns:
         self._rows = []
         self._size = 0
 
-    def _take(self, row: Row) -> None:
+    def _take(self, message: Message, row: Row) -> None:
+        if self._several:
+            place = str(consumed_from(message))
+            digest = apart(row[DIGEST], place)
+            row = (*row[:DESTINATION], place, *row[DESTINATION + 1 : DIGEST], digest)
         self._rows.append(row)
         self._size += _size(row)
 

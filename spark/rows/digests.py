@@ -28,6 +28,11 @@ _CHANGING: Final = counted_properties() | {
 }
 
 
+def apart(found: bytes, destination: str) -> bytes:
+    """The digest of a message on one of several destinations: a copy of it on another one is another message."""
+    return blake2b(destination.encode("utf-8", "surrogatepass"), key=found, digest_size=SIZE).digest()
+
+
 def digest(kind: str | None, body: bytes | None, properties: Mapping[str, Value], timestamp: int | None) -> bytes:
     """`SIZE` bytes, equal exactly for equal messages.
 

@@ -19,12 +19,14 @@ from redelivery.spark.rows.bodies import body_bytes
 from redelivery.spark.rows.digests import digest
 from redelivery.spark.rows.property_strings import property_string
 from redelivery.spark.rows.variants import encode
+from redelivery.transports.delivery import Delivery
 
 Converter: TypeAlias = Callable[[Message], "bytes | str | None"]
 Row: TypeAlias = tuple[Any, ...]
 
 MESSAGE_ID: Final = 0
 BODY: Final = 1
+DESTINATION: Final = 3
 SENT: Final = 7
 REDELIVERED: Final = 11
 NAMES: Final = 13
@@ -78,6 +80,12 @@ def row_of(message: Message, *, variant: bool, converter: Converter | None) -> R
         None,
         key_digest,
     )
+
+
+def consumed_from(message: Message) -> Destination | None:
+    """The queue or topic whose message it is, whatever its sender has written on it; None: it was not received."""
+    source = message.source
+    return source.came_from() if isinstance(source, Delivery) else message.destination
 
 
 def broken_row_of(message: Message, error: str, *, variant: bool) -> Row:

@@ -91,7 +91,7 @@ def test_the_embedded_broker_does_not_report_it(
 
 @pytest.mark.parametrize("other", [Topic("news"), Queue("orders.>"), Queue("orders.*.eu")])
 def test_only_one_queue_has_a_depth(other: Any, depth: Made, options: SourceOptions) -> None:
-    given = replace(options, destination=other)
+    given = replace(options, destinations=(other,))
     made = depth(given)
     assert (askers(), made.report()) == ([], {})
 
@@ -99,7 +99,7 @@ def test_only_one_queue_has_a_depth(other: Any, depth: Made, options: SourceOpti
 @pytest.mark.parametrize("name", [QUEUE, "news::orders"])
 def test_it_asks_for_its_own_queue(name: str, depth: Made, options: SourceOptions, broker: EmbeddedBroker) -> None:
     with Manager(broker, RIGHT) as manager:
-        depth(replace(options, destination=Queue(name)))
+        depth(replace(options, destinations=(Queue(name),)))
         manager.wait_for(1)
         found = {key: manager.requests[0].properties[key] for key in ("_AMQ_ResourceName", "_AMQ_Attribute")}
         assert found == {"_AMQ_ResourceName": "queue.orders", "_AMQ_Attribute": "messageCount"}

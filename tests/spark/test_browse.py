@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import redelivery
-from redelivery import InvalidSelectorError, MessageFormatError, SecurityError, UnsupportedError
+from redelivery import ConfigError, InvalidSelectorError, MessageFormatError, SecurityError, UnsupportedError
 from redelivery.broker import BrokerConfig, EmbeddedBroker
 from redelivery.spark.options.query import BrowseOptions
 from redelivery.spark.read.inspect import browse
@@ -93,8 +93,8 @@ def test_a_broker_that_would_consume_is_refused_before_anything_is_taken(broker:
 def test_what_cannot_be_looked_at_is_an_error_while_the_job_is_planned(broker: EmbeddedBroker, url: str) -> None:
     with pytest.raises(InvalidSelectorError, match="a = = 1"):
         reader(url, selector="a = = 1").partitions()
-    with pytest.raises(UnsupportedError, match="pattern"):
-        reader(url, destination="orders.>").partitions()
+    with pytest.raises(ConfigError, match="pattern"):
+        reader(url, destination="orders.>")
     assert broker.core.connections == 0
 
 

@@ -71,7 +71,7 @@ def test_nothing_is_acknowledged_into_a_log_that_was_deleted(place: Place, what:
                 each.unlink()
     with pytest.raises(StoreError, match="walLocation was deleted or emptied while the query ran; restore it from"):
         receiver.run()
-    place.broker.wait_for(place.options().destination, depth=2)
+    place.broker.wait_for(place.options().destinations[0], depth=2)
     assert place.folder.exists() is (what != "all")
 
 

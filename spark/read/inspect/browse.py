@@ -1,4 +1,4 @@
-"""`spark.read`: what a queue holds, as rows; nothing is taken."""
+"""`spark.read`: what queues hold, as rows; nothing is taken."""
 
 from __future__ import annotations
 
@@ -18,30 +18,37 @@ _BYTES: Final = 64 << 20  # of bodies, at which a batch ends before
 
 
 class BrowseReader(DataSourceReader):
-    """Looks at the queue anew for every action of Spark, in one task: a browse cannot be shared out."""
+    """Looks at each queue anew for every action of Spark, in one task: a browse cannot be shared out."""
 
     def __init__(self, options: BrowseOptions) -> None:
         self.options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One; the broker is asked first, so that the driver says why it cannot be done.
+        """One for each queue; the broker is asked first, so that the driver says why it cannot be done.
 
         Raises:
             UnsupportedError: the broker cannot browse, or has no selectors.
             ConnectError, SecurityError, InvalidDestinationError: as when messages are consumed.
         """
-        with self._browser():
-            return [InputPartition(0)]
+        places = self.options.destinations
+        with self._session() as session:
+            for each in places:
+                session.browser(each, selector=self.options.selector).close()
+        return [InputPartition(number) for number in range(len(places))]
 
-    def read(self, partition: InputPartition) -> Iterator[Any]:  # noqa: ARG002  # there is one
+    def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows, as Arrow batches.
 
         Raises:
             MessageFormatError: a message cannot be a row; the text names it.
             JMSError: as `partitions`; the broker refuses the selector; or the connection was lost.
         """
-        columns = Columns(self.options.properties_type)
-        with self._browser() as browser:
+        options = self.options
+        columns = Columns(options.properties_type, several=len(options.destinations) > 1)
+        with (
+            self._session() as session,
+            session.browser(options.destinations[partition.value], selector=options.selector) as browser,
+        ):
             for message in browser:
                 try:
                     columns.add(message)
@@ -55,13 +62,12 @@ class BrowseReader(DataSourceReader):
         yield from columns.batches(_ROWS)
 
     @contextmanager
-    def _browser(self) -> Iterator[redelivery.QueueBrowser]:
+    def _session(self) -> Iterator[redelivery.Session]:
         options = self.options
         with (
             redelivery.connect(
                 options.url, username=options.username, password=options.password, dialect=options.dialect, start=False
             ) as connection,
             connection.session() as session,
-            session.browser(options.destination, selector=options.selector) as browser,
         ):
-            yield browser
+            yield session

@@ -1,4 +1,4 @@
-"""Asks for the number of messages on the queue: beside the stream, which never waits for it and never fails for it."""
+"""Asks for the number of messages on the queues: beside the stream, which never waits for it and never fails for it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 import redelivery
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import InDoubtError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message
 from redelivery.policies.connection_url import parse_connection_url
@@ -29,7 +30,8 @@ class QueueDepth:
     """A connection of its own, and a thread that asks from the moment this is made until it is closed.
 
     Args:
-        options: whose queue. Of a topic, a pattern, and where the broker cannot report it, nothing is asked.
+        options: whose queues; the sum is reported. Where one is a topic or a pattern, and where the broker cannot
+            report it, nothing is asked.
         every: seconds between an answer and the next question.
         patience: seconds that an answer may take.
     """
@@ -46,9 +48,9 @@ class QueueDepth:
         self._connection: redelivery.Connection | None = None
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="redelivery-depth", daemon=True)
-        place = options.destination
+        places = options.destinations
         amqp = parse_connection_url(options.url).scheme.startswith("amqp")  # over STOMP no broker is asked
-        if amqp and place.scheme == "queue" and not place.is_pattern:
+        if amqp and all(each.scheme == "queue" and not each.is_pattern for each in places):
             self._thread.start()
 
     def report(self) -> dict[str, int]:
@@ -77,7 +79,7 @@ class QueueDepth:
                     self._closed.wait(self._pause)
         except JMSError as error:
             if not self._closed.is_set():
-                log.warning("no queueDepth: the broker does not report it for %s: %s", self._options.destination, error)
+                log.warning("no queueDepth: the broker does not report it for %s: %s", self._options.source, error)
         finally:
             self._number = None
 
@@ -86,12 +88,15 @@ class QueueDepth:
         question = depth_question(connection.dialect)
         if question is None:
             return False
-        name = self._options.destination.name
-        if question.path_separator:
-            name = name.rpartition(question.path_separator)[2]
-        properties = {key: value.replace("{queue}", name) for key, value in question.properties}
+        total = 0
         try:
-            answer = connection.request(question.address, question.body, self._patience, properties=properties)
+            for each in self._options.destinations:
+                answer, number = self._answered(connection, question, each.name)
+                if number is None:
+                    self._number = None
+                    self._note(each, answer)
+                    return True
+                total += number
         except JMSError as error:
             self._number = None
             self._pause = min(2 * self._pause, _LONGEST_PAUSE)
@@ -100,12 +105,17 @@ class QueueDepth:
                 raise
             _log_quietly(error)
             return True
-        self._number = read_depth(question, answer)
-        if self._number is None:
-            self._note(answer)
-        else:
-            self._reports, self._pause = True, self._every
+        self._number, self._reports, self._pause = total, True, self._every
         return True
+
+    def _answered(
+        self, connection: redelivery.Connection, question: DepthQuestion, name: str
+    ) -> tuple[Message, int | None]:
+        if question.path_separator:
+            name = name.rpartition(question.path_separator)[2]
+        properties = {key: value.replace("{queue}", name) for key, value in question.properties}
+        answer = connection.request(question.address, question.body, self._patience, properties=properties)
+        return answer, read_depth(question, answer)
 
     def _curable(self, error: JMSError) -> bool:
         """Check whether another question may bring a number."""
@@ -116,12 +126,12 @@ class QueueDepth:
             return self._unanswered < _ENOUGH
         return isinstance(error, (*LOST, InDoubtError))
 
-    def _note(self, answer: Message) -> None:
+    def _note(self, place: Destination, answer: Message) -> None:
         self._wrong += 1
         if self._wrong == _ENOUGH:
             log.warning(
                 "no queueDepth of %s for now: the broker answered %s %.200s",
-                self._options.destination,
+                place,
                 dict(answer.properties),
                 answer.body,
             )

@@ -36,13 +36,13 @@ class Probe:
         Raises:
             ConnectError: the broker was away for longer than `maxReconnectTime`.
         """
-        until = monotonic() + seconds
+        until, places = monotonic() + seconds, self._options.destinations
         while True:
             try:
                 connection = self._open()
                 if not connection.connected:  # it is being made again; `maxReconnectTime` bounds that
                     connection.check_open("browse")
-                elif not connection.metadata.capabilities.browse:
+                elif not connection.metadata.capabilities.browse or any(each.is_pattern for each in places):
                     if quiet:
                         self._closed.wait(max(0.0, until - monotonic()))
                     return not self._closed.is_set()
@@ -77,12 +77,13 @@ class Probe:
 
     def _something(self) -> bool:
         assert self._connection is not None
-        options = self._options
-        with (
-            self._connection.session() as session,
-            session.browser(options.destination, selector=options.selector) as browser,
-        ):
-            return next(iter(browser), None) is not None
+        selector = self._options.selector
+        with self._connection.session() as session:
+            for each in self._options.destinations:
+                with session.browser(each, selector=selector) as browser:
+                    if next(iter(browser), None) is not None:
+                        return True
+        return False
 
     def _forget(self) -> None:
         connection, self._connection = self._connection, None

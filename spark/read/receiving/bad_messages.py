@@ -18,6 +18,7 @@ from redelivery.model.values import to_epoch_ms
 from redelivery.policies.dead_letter_headers import PASSPORT, copy_properties, dead_letter_properties
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE, DeadLetterStrategy, Decision, Facts
 from redelivery.spark.options.query import SourceOptions
+from redelivery.spark.rows.from_message import consumed_from
 from redelivery.transports.wire.clock import epoch_ms
 
 log = logging.getLogger(__name__)
@@ -44,11 +45,11 @@ def dead_letter(producer: Producer, message: Message, options: SourceOptions, ca
 
     It says what a session's own dead letters say: the cause, the origin, the count of deliveries, and its passport.
     """
-    origin, queue = message.destination, options.dead_letter_queue or DEFAULT_DEAD_LETTER_QUEUE
+    origin, queue = consumed_from(message), options.dead_letter_queue or DEFAULT_DEAD_LETTER_QUEUE
     assert origin is not None, "a received message has a destination"
     log.warning("%s: %s is dead-lettered to %s: %s", origin, message.message_id, queue, cause)
     passport = replace(
-        made_passport(error, f"spark.readStream of {options.destination}", options.application),
+        made_passport(error, f"spark.readStream of {options.source}", options.application),
         attempts=(attempt_now(message.delivery_count),),
         policy="badMessages=deadLetter",
     )

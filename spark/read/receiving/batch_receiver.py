@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Final, Self
 
 import redelivery
+from redelivery.client.sync.consumer_group import ConsumerGroup
 from redelivery.model.errors import (
     ConfigError,
     ConnectionLostError,
@@ -71,6 +72,7 @@ class BatchReceiver:
         self._connection: redelivery.Connection | None = None
         self._connections = 0  # before this one
         self._session: redelivery.Session | None = None
+        self._consumer: redelivery.Consumer | ConsumerGroup
         self._epoch = 0  # of the connection, when the session was made
         self._limits: deque[int] = deque()  # of the next batches, so that a message that fails stands alone
         self.empty = False  # what the last `receive` found: no message, though there was a connection all the time
@@ -216,7 +218,8 @@ class BatchReceiver:
         transactions = connection.metadata.capabilities.transactions
         session = connection.session(AckMode.TRANSACTED if transactions else AckMode.CLIENT)
         try:
-            self._consumer = session.consumer(options.destination, selector=options.selector)
+            consumers = [session.consumer(each, selector=options.selector) for each in options.destinations]
+            self._consumer = consumers[0] if len(consumers) == 1 else ConsumerGroup(consumers)
             self._producer = session.producer()
         except BaseException:
             session.close()

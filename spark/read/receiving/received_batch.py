@@ -77,7 +77,9 @@ class BatchBuilder:
         self._dropped = 0
         self._writer: SegmentWriter | None = None
         self._attempt = ""
-        self.columns = Columns(options.properties_type, errors=options.errors, converter=converter)
+        self.columns = Columns(
+            options.properties_type, errors=options.errors, several=options.several, converter=converter
+        )
 
     @property
     def size(self) -> int:
