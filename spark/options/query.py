@@ -146,7 +146,7 @@ class SourceOptions(_Options):
 
     @property
     def source(self) -> str:
-        """What is consumed, for texts."""
+        """The destinations, for texts."""
         return ", ".join(map(str, self.destinations))
 
     @property
