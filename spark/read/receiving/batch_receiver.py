@@ -15,7 +15,6 @@ from types import TracebackType
 from typing import Final, Self
 
 import redelivery
-from redelivery.client.sync.consumer_group import ConsumerGroup
 from redelivery.model.errors import (
     ConfigError,
     ConnectionLostError,
@@ -34,6 +33,7 @@ from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.options.reconnect import LOST, check_reachable, connect
 from redelivery.spark.read.receiving.bad_messages import BadMessageError, CountedStrategy, dead_letter
+from redelivery.spark.read.receiving.consumer_group import ConsumerGroup
 from redelivery.spark.read.receiving.duplicates import Duplicates, SegmentsInDoubt
 from redelivery.spark.read.receiving.received_batch import BatchBuilder, Pace, ReceivedBatch
 from redelivery.spark.rows.columns import Converter

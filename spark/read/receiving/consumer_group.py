@@ -15,7 +15,7 @@ from redelivery.transports.seam import Flow
 
 
 class ConsumerGroup:
-    """Of a session of mode CLIENT or TRANSACTED. JMS has no such thing but listeners; the Spark source receives by it.
+    """Of a session of mode CLIENT or TRANSACTED. JMS has only listeners for that.
 
     Each call begins with another consumer, so that a full queue does not keep the others waiting; within a call the
     messages of one consumer keep their order. One that the broker ends, ends the receiving: nothing is left out in
