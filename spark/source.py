@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource
+from redelivery.spark.versions import HAS_LIMITS, DataSource
 
 if TYPE_CHECKING:
     from redelivery.spark.options.query import BrowseOptions, SourceOptions
+    from redelivery.spark.read.driver import DriverStreamReader
+    from redelivery.spark.read.executor import ExecutorStreamReader
     from redelivery.spark.read.inspect.browse import BrowseReader
-    from redelivery.spark.read.stream import JmsStreamReader
+    from redelivery.spark.read.without_limits import UnlimitedStreamReader
     from redelivery.spark.write.writers import BatchWriter, StreamWriter
 
 
@@ -33,20 +35,19 @@ class DefaultSource(DataSource):
         options = self._reading()
         return struct_type(options.properties_type, errors=getattr(options, "errors", False))
 
-    def streamReader(self, schema: Any) -> JmsStreamReader:
+    def streamReader(self, schema: Any) -> DriverStreamReader | ExecutorStreamReader | UnlimitedStreamReader:
         """The receiver that the option `receiver` names. Raises ConfigError: the schema is the user's."""
         from redelivery.spark.options.query import SourceOptions
         from redelivery.spark.rows.check import check_schema
 
         options = SourceOptions.parse(self._options())
         check_schema(schema, options)
-        if options.receiver == "executor":
-            from redelivery.spark.read.executor import ExecutorStreamReader
+        reader = _stream_reader(options)
+        if HAS_LIMITS:
+            return reader
+        from redelivery.spark.read.without_limits import UnlimitedStreamReader
 
-            return ExecutorStreamReader(options)
-        from redelivery.spark.read.driver import DriverStreamReader
-
-        return DriverStreamReader(options)
+        return UnlimitedStreamReader(reader)
 
     def reader(self, schema: Any) -> BrowseReader:
         """A reader that looks at a queue and takes nothing. Raises ConfigError: the schema is the user's."""
@@ -81,29 +82,19 @@ class DefaultSource(DataSource):
 
         given = self._options()
         if "wallocation" in {name.lower() for name in given}:
-            _check_spark()
             _check_installed()
             return SourceOptions.parse(given)
         return BrowseOptions.parse(given)
 
 
-def _check_spark() -> None:
-    """Refuse a stream on a Spark that cannot limit a batch of a Python source (before 4.2).
+def _stream_reader(options: SourceOptions) -> DriverStreamReader | ExecutorStreamReader:
+    if options.receiver == "executor":
+        from redelivery.spark.read.executor import ExecutorStreamReader
 
-    Raises:
-        ConfigError: it cannot; the text says its version and the next step.
-    """
-    from importlib.util import find_spec
+        return ExecutorStreamReader(options)
+    from redelivery.spark.read.driver import DriverStreamReader
 
-    import pyspark
-
-    from redelivery.model.errors import ConfigError
-
-    if find_spec("pyspark.sql.streaming.datasource") is None:
-        raise ConfigError(
-            f"a stream of jms needs Spark 4.2 or newer, and this is PySpark {pyspark.__version__}: install "
-            "'pyspark>=4.2', or choose a runtime of your platform with Spark 4.2"
-        )
+    return DriverStreamReader(options)
 
 
 def _check_installed() -> None:

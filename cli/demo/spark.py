@@ -31,8 +31,8 @@ def missing() -> str | None:
             found = version(name)
         except PackageNotFoundError:
             return f"{name}: from the clone: pip install '.[spark]'"
-        if name == "pyspark" and tuple(map(int, re.findall(r"\d+", found)[:2])) < (4, 2):
-            return f"pyspark 4.2 or newer, this is {found}: from the clone: pip install --upgrade '.[spark]'"
+        if name == "pyspark" and tuple(map(int, re.findall(r"\d+", found)[:2])) < (4, 0):
+            return f"pyspark 4.0 or newer, this is {found}: from the clone: pip install --upgrade '.[spark]'"
     home = os.environ.get("JAVA_HOME")
     java = shutil.which(Path(home, "bin", "java") if home else "java")
     if java is None:

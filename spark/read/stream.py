@@ -12,7 +12,6 @@ from types import FrameType
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader
-from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow
 
 from redelivery.spark.log.claims import Claim
 from redelivery.spark.log.damage import DataLossError, loss
@@ -22,6 +21,7 @@ from redelivery.spark.log.store.opening import open_store
 from redelivery.spark.log.wal import SegmentName, Wal
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.rows.check import check_segment
+from redelivery.spark.versions import ReadMaxRows, SupportsTriggerAvailableNow
 from redelivery.transports.wire.clock import monotonic
 
 __all__ = ["DataLossError", "JmsStreamReader", "row_limit"]

@@ -6,11 +6,12 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from redelivery.model.errors import ConfigError
 from redelivery.spark.options.query import SinkOptions
+from redelivery.spark.versions import StreamArrowWriter
 from redelivery.spark.write.rows import check_columns
 from redelivery.spark.write.task import TaskCommit, query_ids, send_task
 
@@ -49,7 +50,7 @@ class BatchWriter(DataSourceArrowWriter):
         _log_failed("the write", messages)
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
+class StreamWriter(StreamArrowWriter):
     """``df.writeStream``. Its ids for duplicate detection begin with the query's and the batch's.
 
     Raises:

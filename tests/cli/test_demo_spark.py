@@ -83,8 +83,8 @@ def test_a_missing_package_is_named_with_what_to_install(monkeypatch: pytest.Mon
 
 
 def test_an_old_pyspark_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend(monkeypatch, pyspark="4.1.2")
-    assert missing() == "pyspark 4.2 or newer, this is 4.1.2: from the clone: pip install --upgrade '.[spark]'"
+    pretend(monkeypatch, pyspark="3.5.2")
+    assert missing() == "pyspark 4.0 or newer, this is 3.5.2: from the clone: pip install --upgrade '.[spark]'"
 
 
 def test_no_java_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
