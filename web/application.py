@@ -27,7 +27,6 @@ from redelivery.model.errors import (
     SecurityError,
     UnsupportedError,
 )
-from redelivery.operate.views.reading import price
 from redelivery.web.asked import Answer, Asked, ConnectedPage, ConsoleSettings, Page, Redirected, Templated
 from redelivery.web.calls import BusyError, Calls, SlowError
 from redelivery.web.guard import FORM, LOOPBACK, Guard, form_token
@@ -38,6 +37,7 @@ from redelivery.web.pages.policies import doctor, policies, policy
 from redelivery.web.pages.preview import edit, edited, preview
 from redelivery.web.pages.queues import queues
 from redelivery.web.pages.receipts import receipt, receipts, verified
+from redelivery.web.prices import question
 from redelivery.web.rendering import link, render
 from redelivery.web.runs import LetterRuns
 
@@ -227,11 +227,8 @@ def _connected(page: ConnectedPage) -> Page:
 
     def connected(asked: Asked) -> Answer:
         with asked.site.connect() as connection:
-            if asked.optional("queue") is not None and asked.optional("look") is None:
-                cost = price(connection, asked.queue)
-                if cost.counts:
-                    return Templated("price.html", {"queue": asked.queue, "cost": cost, "fields": asked.fields})
-            return page(asked, connection)
+            queues = () if asked.optional("queue") is None else (asked.queue,)
+            return question(asked, connection, queues) or page(asked, connection)
 
     return connected
 

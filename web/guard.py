@@ -68,6 +68,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope = _with_root(scope)
         headers, root = Headers(scope=scope), scope.get("root_path", "")
         cookies = _cookies(headers.get("cookie", ""))
         form = cookies.get(_FORM_COOKIE, "")
@@ -139,6 +140,17 @@ class Guard:
 def form_token(scope: Scope) -> str:
     """The value of `FORM` in the forms that this browser gets."""
     return hashlib.sha256(f"form:{scope['redelivery.form']}".encode()).hexdigest()
+
+
+def _with_root(scope: Scope) -> Scope:
+    """The same request by its whole path. A proxy may have taken a prefix away that the application has as its own
+    ``root_path``: Starlette's routes below a `Mount` would look for the rest of the path in the wrong place.
+    """
+    outer, path = scope.get("app_root_path", ""), scope["path"]
+    prefix = outer.rstrip("/")
+    if f"{path}/".startswith(f"{prefix}/"):
+        return scope
+    return {**scope, "path": prefix + path, "root_path": prefix + scope["root_path"].removeprefix(outer)}
 
 
 def _cookies(text: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from redelivery.operate.letters.receipts.writer import state_folder
 from redelivery.policies.brokers.policies import BrokerPolicies
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
+    from starlette.applications import Starlette  # or `import redelivery.web` would need it
 
 
 def mount(
@@ -46,10 +46,13 @@ def mount(
         options: as `redelivery.connect`, for all brokers.
 
     Raises:
-        ConfigError: there is no URL, the path is not one, or the token is too short.
+        ConfigError: there is no URL or no such transport, the path is not one, the token is too short, or ``app`` is
+            no application (a router's mounts are lost when an application includes it).
         ModuleNotFoundError: the extra ``console`` is not installed.
     """
     try:
+        from starlette.applications import Starlette
+
         from redelivery.web.application import console
     except ModuleNotFoundError as error:
         text = f"the console needs {error.name}: install the extra, redelivery[console]"
@@ -58,6 +61,9 @@ def mount(
     from redelivery.web.guard import LOOPBACK
     from redelivery.web.sites import sites_of
 
+    if not isinstance(app, Starlette):
+        text = f"app must be an application of Starlette or FastAPI, and not {type(app).__name__}"
+        raise ConfigError(text)
     if not path.startswith("/") or path.endswith("/"):
         raise ConfigError(f"path={path!r}: begin with a slash, and end without one, such as /redelivery")
     urls = (url,) if isinstance(url, str) else tuple(url)

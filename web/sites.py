@@ -13,7 +13,7 @@ from redelivery.client.options import ConnectionKeywords
 from redelivery.operate.views.looks import Looks
 from redelivery.policies.connection_url import masked_url, parse_connection_url
 from redelivery.transports.failover import asked_once, is_failover
-from redelivery.transports.registry import check_scheme
+from redelivery.transports.registry import transport_class
 
 BOUNDS: Final[ConnectionKeywords] = {"connect_timeout": 5, "request_timeout": 10, "close_timeout": 2}
 """Seconds: somebody waits for the page."""
@@ -48,16 +48,20 @@ def sites_of(brokers: Iterable[tuple[str, ConnectionKeywords]]) -> dict[str, Bro
     found: dict[str, BrokerSite] = {}
     for url, options in brokers:
         label = masked_url(url)
-        plain = re.sub(r"^[\w+]+:(//)?|[^/@]*@|\?.*", "", label)
-        name = re.sub(r"[^A-Za-z0-9.-]+", "-", plain).strip("-.") or "broker"
+        name = re.sub(r"[^A-Za-z0-9.-]+", "-", address_of(label)).strip("-.") or "broker"
         key = next(each for each in _numbered(name) if each not in (*found, *_TAKEN))
         found[key] = BrokerSite(key, label, _opening(url, options), url, options)
     return found
 
 
+def address_of(url: str) -> str:
+    """The hosts of a URL with their ports: without a scheme, a user and options."""
+    return re.sub(r"^[\w+]+:(//)?|[^/@]*@|\?.*", "", url)
+
+
 def _opening(url: str, options: ConnectionKeywords) -> Callable[[], Connection]:
     if not is_failover(url):
-        check_scheme(parse_connection_url(url).scheme)
+        transport_class(parse_connection_url(url).scheme)  # now, or the first page would wait for it
     given: Any = {**BOUNDS, "reconnect": asked_once(url), **options}
     return ConnectionFactory(url, **given).create_connection
 

@@ -40,8 +40,8 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "'rabbitmqctl list_queues name messages consumers'",
 }
 _CONSUMERS: Final[Mapping[str, str]] = {
-    "activemq": "ActiveMQ Classic reports them over amqp://, where its activemq.xml has statisticsBrokerPlugin, or by "
-    "its console: pass --management http://user:password@host:8161",
+    "activemq": "ActiveMQ Classic reports them over amqp://, where its activemq.xml has statisticsBrokerPlugin and "
+    "the user may write to ActiveMQ.Statistics.>, or by its console: pass --management http://user:password@host:8161",
     "qpid": "Broker-J reports them over amqp:// only",
 }
 
@@ -88,8 +88,8 @@ class Inspector:
                 return Seen(artemis_queues(connection))
             case "qpid":
                 return self._by_name(names)
-        if self._statistics:
-            return Seen(classic_queues(connection, names))
+        if self._statistics and (known := classic_queues(connection, names)) is not None:
+            return Seen(known)
         if not connection.metadata.capabilities.browse:
             raise UnsupportedError(_ELSEWHERE.get(connection.dialect, "this broker reports none over this protocol"))
         return self._browsed(names)

@@ -6,7 +6,8 @@ what it saw at first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -73,6 +74,19 @@ def browsed(
 def keep(connection: Connection, queue: Destination) -> None:
     """Look into this queue by the management once, from now on, and show what was seen then again."""
     _kept.setdefault(connection, {}).setdefault(queue.name, None)
+
+
+@contextmanager
+def kept(connection: Connection, queues: Iterable[Destination]) -> Iterator[None]:
+    """Do as `keep` of these queues, within the block."""
+    own = [each for each in dict.fromkeys(queues) if each.name not in _kept.get(connection, {})]
+    for each in own:
+        keep(connection, each)
+    try:
+        yield
+    finally:
+        for each in own:
+            del _kept[connection][each.name]
 
 
 def forget(connection: Connection, queue: Destination) -> None:

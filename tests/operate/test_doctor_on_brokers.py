@@ -12,9 +12,10 @@ from tests.promises.real.started import artemis_with, running
 
 import redelivery
 from redelivery.model.destinations import Queue
-from redelivery.operate.doctor import broker_j, inspect
+from redelivery.operate.doctor import broker_j, inspect, statistics
 from redelivery.operate.doctor.doctor import examine, own_rules
 from redelivery.operate.doctor.findings import Report
+from redelivery.operate.letters.overview import overview
 from redelivery.testing.brokers.real import RealBroker
 from redelivery.testing.brokers.spec import Site
 from redelivery.testing.brokers.specs import activemq, artemis, qpid
@@ -88,8 +89,49 @@ def test_artemis_without_a_dead_letter_address_says_so_itself() -> None:
 def test_classic_without_its_statistics_says_what_it_needs(redelivery_activemq: RealBroker) -> None:
     unchecked = examine(redelivery_activemq.amqp_url, watch=0).unchecked
     reason = "ActiveMQ Classic reports them over amqp://, where its activemq.xml has statisticsBrokerPlugin"
-    reason += ", or by its console: pass --management http://user:password@host:8161"
+    reason += " and the user may write to ActiveMQ.Statistics.>, or by its console: pass --management http://user:password@host:8161"
     assert f"whether queues have consumers: {reason}" in unchecked
+
+
+def test_classic_without_its_statistics_is_not_waited_for(
+    redelivery_activemq: RealBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody answers there: what was sent behind the question says so, and not the end of a time."""
+    monkeypatch.setattr(statistics, "_SECONDS", 600.0)
+    with redelivery.connect(redelivery_activemq.amqp_url) as connection:
+        assert not statistics.has_statistics(connection)
+
+
+NO_QUESTIONS = """
+<simpleAuthenticationPlugin><users>
+  <authenticationUser username="looks" password="looks" groups="looks"/>
+  <authenticationUser username="all" password="all" groups="all"/>
+</users></simpleAuthenticationPlugin>
+<authorizationPlugin><map><authorizationMap><authorizationEntries>
+  <authorizationEntry queue=">" read="looks,all" write="all" admin="looks,all"/>
+  <authorizationEntry topic=">" read="looks,all" write="all" admin="all"/>
+  <authorizationEntry topic="ActiveMQ.Advisory.>" read="looks,all" write="looks,all" admin="looks,all"/>
+  {}
+</authorizationEntries></authorizationMap></map></authorizationPlugin>"""
+ONLY_THE_BROKER = '<authorizationEntry topic="ActiveMQ.Statistics.>" read="looks" write="looks" admin="looks"/>'
+
+
+@pytest.mark.long_form
+@pytest.mark.timeout(150)
+@pytest.mark.parametrize("more", ["", ONLY_THE_BROKER], ids=["nothing", "the broker"])
+def test_classics_queues_are_browsed_where_the_user_may_not_ask_its_statistics(more: str) -> None:
+    plugin = "<statisticsBrokerPlugin/>"
+    with running(
+        activemq.SPEC,
+        lambda site: text_of("classic", site.host, site.ports).replace(plugin, plugin + NO_QUESTIONS.format(more)),
+    ) as broker:
+        address = f"127.0.0.1:{broker.ports['amqp']}"
+        with redelivery.connect(f"amqp://all:all@{address}") as connection, connection.session() as session:
+            session.producer("orders.DLQ").send("dead")
+        with redelivery.connect(f"amqp://looks:looks@{address}") as connection:
+            found = overview(connection, queues=[Queue("orders.DLQ")])
+    assert [(each.name, each.letters) for each in found.queues if each.letters] == [("orders.DLQ", 1)]
+    assert [each for each in found.unchecked if "write to ActiveMQ.Statistics.>" in each]
 
 
 @pytest.mark.long_form
@@ -99,7 +141,7 @@ def test_classic_reports_its_consumers_by_its_statistics_plug_in() -> None:
         url = f"amqp://{broker.host}:{broker.ports['amqp']}"
         with redelivery.connect(url) as connection, connection.session() as session:
             session.producer("orders").send("waiting")
-            alone = examine(url, queues=["orders", "not.there"], watch=0)
+            alone = examine(url, queues=["orders", *(f"not.there.{number}" for number in range(190))], watch=0)
             with session.consumer("orders"):
                 consumed = examine(url, queues=["orders"], watch=0)
     assert said(alone, "backlog") == ["1 message is in orders, which has no consumer"]

@@ -172,7 +172,7 @@ def test_a_look_that_has_a_price_is_asked_for(
 ) -> None:
     dead(broker, "ValueError: x")
     cost = Cost(counts=True, says="each look counts as a delivery")
-    monkeypatch.setattr("redelivery.web.application.price", lambda *_: cost)
+    monkeypatch.setattr("redelivery.web.prices.price", lambda *_: cost)
     client = opened(allow_writes=True)
     for path in ("groups", "letters", "letter", "export", "preview", "edit"):
         page = client.get(f"/console/{path}?queue=ActiveMQ.DLQ&command=replay").text

@@ -7,14 +7,11 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from tests.web.conftest import ADDRESS, Opened, dead
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
-from redelivery.model.errors import ConfigError
-from redelivery.web import mount
 from redelivery.web.application import console
 from redelivery.web.asked import ConsoleSettings
 from redelivery.web.calls import Calls
@@ -37,6 +34,32 @@ def test_it_is_the_same_over_the_wire(broker: EmbeddedBroker, opened: Opened, pr
     page = opened(getattr(broker, f"{protocol}_url")).get("/").text
     assert re.search(r'data-label="Letters">1<', page)
     assert "ValueError: no price" in page
+
+
+@pytest.mark.parametrize(
+    "url", ["{vm}", "{stomp}", "{amqp}", "failover:({amqp})", "failover:({stomp})?randomize=false"]
+)
+def test_the_embedded_broker_says_how_many_there_are(broker: EmbeddedBroker, opened: Opened, url: str) -> None:
+    dead(broker, *["ValueError: a"] * 1201)
+    dead(broker, *["ValueError: a"] * 2, queue="bills.DLQ")
+    page = opened(url.format(vm=broker.vm_url, stomp=broker.stomp_url, amqp=broker.amqp_url)).get("/").text
+    assert re.findall(r'data-label="Letters">([^<]*)<', page) == ["1\u202f201", "2"]
+    assert "1\u202f203 letters on 2 queues" in page
+
+
+def test_what_is_counted_to_a_bound_says_so_and_what_is_below_it_does_not(
+    broker: EmbeddedBroker, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As at a broker that does not say how many: the sum has no plus where each number is exact."""
+    dead(broker, *["ValueError: a"] * 600)
+    dead(broker, *["ValueError: a"] * 600, queue="bills.DLQ")
+    monkeypatch.setattr("redelivery.operate.doctor.inspect.is_embedded", lambda _: False)
+    client = opened(broker.stomp_url, queues=(redelivery.Queue("bills.DLQ"),))
+    assert "1\u202f200 letters on 2 queues" in client.get("/").text
+    dead(broker, *["ValueError: a"] * 600)
+    page = client.get("/").text
+    assert re.findall(r'data-label="Letters">([^<]*)<', page) == ["1\u202f000+", "600"]
+    assert "1\u202f600+ letters on 2 queues" in page
 
 
 def test_growth_is_counted_from_the_first_look(broker: EmbeddedBroker, opened: Opened) -> None:
@@ -84,32 +107,3 @@ def test_a_slow_broker_is_said_and_does_not_take_the_threads_of_others(tmp_path:
         if (answer := client.get("/slow/")).status_code != 503:
             break
     assert answer.status_code in (502, 504)
-
-
-@pytest.mark.parametrize("path", ["/redelivery", "/ops/letters"])
-def test_it_is_mounted_into_an_application(broker: EmbeddedBroker, path: str) -> None:
-    dead(broker, "ValueError: a")
-    app = Starlette()
-    mount(app, broker.vm_url, path=path)
-    client = TestClient(app, base_url=ADDRESS)
-    page = client.get(f"{path}/")
-    assert (page.status_code, page.url.path) == (200, f"{path}/console/")
-    own = [each for each in re.findall(r'(?:src|href|action|hx-get)="([^"#]+)', page.text)]
-    assert own
-    assert [each for each in own if not each.startswith(f"{path}/")] == []
-    assert client.get(f"{path}/static/style.css").status_code == 200
-    assert TestClient(app, base_url="http://evil.example").get(f"{path}/").status_code == 421
-
-
-def test_an_application_says_its_own_names(broker: EmbeddedBroker) -> None:
-    app = Starlette()
-    mount(app, [broker.vm_url, broker.stomp_url], hosts=["shop.example"])
-    page = TestClient(app, base_url="https://shop.example").get("/redelivery/")
-    assert page.status_code == 200
-    assert page.text.count("aria-current") == 2
-
-
-@pytest.mark.parametrize("path", ["", "/", "console", "/console/"])
-def test_a_path_that_is_none_is_refused(path: str) -> None:
-    with pytest.raises(ConfigError, match="path="):
-        mount(Starlette(), "vm://x", path=path)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Final
 
 from starlette.responses import Response, StreamingResponse
 
 from redelivery.client.entry.sync import Connection
 from redelivery.model.errors import ConfigError
+from redelivery.operate.letters.receipts.receipt import RunReceipt
 from redelivery.operate.letters.records import to_record
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.shown import as_json
 from redelivery.operate.views import runs
 from redelivery.operate.views.reading import find, read
 from redelivery.operate.views.runs import LetterRun, RunOrder, perform
-from redelivery.web.asked import MOST, Asked, Redirected
+from redelivery.web.asked import MOST, Answer, Asked, Redirected
 from redelivery.web.pages.preview import change, target
 from redelivery.web.pages.receipts import opened
+from redelivery.web.prices import question
 
 _LONGEST: Final = 86_400  # seconds that are waited for canaries
 
@@ -45,16 +48,24 @@ def run(asked: Asked) -> Redirected:
     return _to_receipt(started)
 
 
-def undo(asked: Asked) -> Redirected:
+def undo(asked: Asked) -> Answer:
     """Put back what a receipt says."""
-    found = opened(asked)
-    return _to_receipt(asked.runs.start(asked.site, LetterRun("undo", found.path), runs.undo(found)))
+    return _again(asked, "undo", runs.undo)
 
 
-def resume(asked: Asked) -> Redirected:
+def resume(asked: Asked) -> Answer:
     """Go on with the run of a receipt."""
+    return _again(asked, "resume", runs.resume)
+
+
+def _again(asked: Asked, name: str, act: Callable[[RunReceipt], Callable[[Connection, LetterRun], None]]) -> Answer:
     found = opened(asked)
-    return _to_receipt(asked.runs.start(asked.site, LetterRun("resume", found.path), runs.resume(found)))
+    if not found.unseen:  # else nobody looks
+        with asked.site.connect() as connection:
+            dear = question(asked, connection, found.places)
+        if dear is not None:
+            return dear
+    return _to_receipt(asked.runs.start(asked.site, LetterRun(name, found.path), act(found)))
 
 
 def export(asked: Asked, connection: Connection) -> Response:

@@ -17,9 +17,9 @@ _LISTED: Final = 500  # rows of a table
 
 def policies(asked: Asked) -> Templated:
     """Show a row for each destination and pattern: how often a message is tried, over how long, and what then is."""
-    rules = _rules(asked)
+    rules, unchecked = _rules(asked)
     if rules is None:
-        return Templated("policies.html", {"rules": None})
+        return Templated("policies.html", {"rules": None, "unchecked": unchecked})
     found = table(rules)
     rows = [(each, str(each.rules.destination), marks(simulate(rules, each.rules.destination))) for each in found.rows]
     return Templated("policies.html", {"rules": rules, "rows": rows[:_LISTED], "not_read": found.not_read})
@@ -27,9 +27,10 @@ def policies(asked: Asked) -> Templated:
 
 def policy(asked: Asked) -> Templated:
     """Show the attempts of one destination's messages, and which settings lead to them."""
-    rules, name = _rules(asked), asked.text("destination").strip()
+    name = asked.text("destination").strip()
+    rules, unchecked = _rules(asked)
     if rules is None:
-        return Templated("policies.html", {"rules": None})
+        return Templated("policies.html", {"rules": None, "unchecked": unchecked})
     found = simulate(rules, name)
     values = {"rules": rules, "name": name, "simulated": found, "marks": marks(found), "why": str(explain(rules, name))}
     return Templated("policy.html", values)
@@ -44,9 +45,10 @@ def doctor(asked: Asked) -> Templated:
     return Templated("doctor.html", {"report": report})
 
 
-def _rules(asked: Asked) -> BrokerPolicies | None:
-    """The rules that are known; None: neither a file was given, nor does the broker say any."""
+def _rules(asked: Asked) -> tuple[BrokerPolicies | None, list[str]]:
+    """The rules that are known; None: neither a file was given, nor does the broker say any; and why it does not."""
     if asked.settings.config is not None:
-        return asked.settings.config
+        return asked.settings.config, []
+    unchecked: list[str] = []
     with asked.site.connect() as connection:
-        return own_rules(connection, asked.settings.queues, [])
+        return own_rules(connection, asked.settings.queues, unchecked), unchecked

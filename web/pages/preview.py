@@ -52,6 +52,8 @@ def preview(asked: Asked, connection: Connection) -> Templated:
         raise ConfigError(f"there is no such command: {command}")
     to = target(asked)
     found, cut = _letters(asked, connection)
+    if not found and asked.optional("id") is not None:
+        return _gone(asked)
     values: dict[str, Any] = {
         "queue": asked.queue,
         "command": command,
@@ -80,7 +82,7 @@ def edit(asked: Asked, connection: Connection) -> Templated:
         return Templated("edit.html", {**values, "letters": found, "record": _example(found), "cut": cut, "most": MOST})
     letter = find(connection, asked.queue, values["id"], MOST)
     if letter is None:
-        return Templated("gone.html", {"queue": asked.queue, "id": values["id"], "most": MOST}, 404)
+        return _gone(asked)
     record = as_json(_editable(letter), 2)
     return Templated("edit.html", {**values, "letters": [letter], "record": record, "cut": False})
 
@@ -89,6 +91,8 @@ def edited(asked: Asked, connection: Connection) -> Templated:
     """Show the difference that an edit makes, and the form that does it."""
     to = target(asked)
     found, cut = _letters(asked, connection)
+    if not found and asked.optional("id") is not None:
+        return _gone(asked)
     order = RunOrder("edit", asked.queue, frozenset(), to, change=change(asked))
     counted = _count(found, order.route(new_run()))
     lines: list[str] = []
@@ -135,6 +139,11 @@ def target(asked: Asked) -> Destination | None:
     """The queue that the letters are to go to, where one is named."""
     name = asked.optional("to")
     return None if name is None else destination(name.strip())
+
+
+def _gone(asked: Asked) -> Templated:
+    """The page that says that the letter that was named is not here."""
+    return Templated("gone.html", {"queue": asked.queue, "id": asked.optional("id"), "most": MOST}, 404)
 
 
 def _letters(asked: Asked, connection: Connection) -> tuple[list[Message], bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from redelivery.client.entry.sync import Connection
@@ -24,6 +25,7 @@ def queues(asked: Asked, connection: Connection) -> Templated:
             "broker": connection.metadata.provider_name,
             "protocol": connection.metadata.protocol,
             "found": found,
+            "bounded": any(each.letters >= (found.counted or math.inf) for each in found.queues),
             "letters": sum(each.letters for each in found.queues),
             "rows": [(each, curve(looks.curve(each.name))) for each in found.queues],
             "looked_at": _LOOKED_AT,

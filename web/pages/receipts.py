@@ -12,6 +12,8 @@ from redelivery.model.errors import ConfigError
 from redelivery.operate.letters.receipts import proving
 from redelivery.operate.letters.receipts.receipt import RunReceipt, read_receipt
 from redelivery.web.asked import Asked, Templated
+from redelivery.web.prices import question
+from redelivery.web.sites import address_of
 
 _LISTED: Final = 200
 _NAME: Final = re.compile(r"[\w-][\w.-]{0,200}\.jsonl", re.ASCII)
@@ -41,16 +43,19 @@ def receipt(asked: Asked) -> Templated:
     """Show one receipt, and how far its run is."""
     found = opened(asked)
     run = asked.runs.of(found.path.name)
-    return Templated("receipt.html", {**_values(found), "run": run, "proof": None})
+    return Templated("receipt.html", {**_values(asked, found), "run": run, "proof": None})
 
 
 def verified(asked: Asked, connection: Connection) -> Templated:
     """Show where the letters of a receipt are now."""
     found = opened(asked)
+    dear = question(asked, connection, found.places)
+    if dear is not None:
+        return dear
     proof = proving.verify(connection, found)
     said = [(text, count) for name, text in _SAID if (count := getattr(proof, name))]
     run = asked.runs.of(found.path.name)
-    return Templated("receipt.html", {**_values(found), "run": run, "proof": proof, "said": said})
+    return Templated("receipt.html", {**_values(asked, found), "run": run, "proof": proof, "said": said})
 
 
 def opened(asked: Asked) -> RunReceipt:
@@ -62,7 +67,7 @@ def opened(asked: Asked) -> RunReceipt:
     return read_receipt(path)
 
 
-def _values(found: RunReceipt) -> dict[str, Any]:
+def _values(asked: Asked, found: RunReceipt) -> dict[str, Any]:
     sure = sum(each.sure for each in found.entries)
     undone = sum(bool(each.undone) for each in found.entries)
     kept = found.command != "purge" or "kept" in found.head["asked"]
@@ -73,6 +78,7 @@ def _values(found: RunReceipt) -> dict[str, Any]:
         "undone": undone,
         "may_undo": kept and sure > undone,
         "unfinished": sure < len(found.planned),
+        "elsewhere": address_of(str(found.head["at"])) not in asked.site.label,
     }
 
 

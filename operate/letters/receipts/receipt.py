@@ -106,6 +106,11 @@ class RunReceipt:
         return None if self.head["to"] is None else read_destination(self.head["to"])
 
     @property
+    def places(self) -> tuple[Destination, ...]:
+        """The queues that say where its letters are: that from which they were taken, and those to which they went."""
+        return tuple(dict.fromkeys([self.queue, *(each.to for each in self.entries if each.to is not None)]))
+
+    @property
     def letters(self) -> int:
         """The number of letters that have left, or perhaps."""
         return sum(not each.dropped for each in self.entries)

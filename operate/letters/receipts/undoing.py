@@ -22,6 +22,7 @@ from redelivery.operate.letters.receipts.writer import ReceiptWriter
 from redelivery.operate.letters.records import fit, from_record
 from redelivery.operate.letters.routes import MARKS, REPLAYED, REPLAYS, Leaving, NoWayError, replays_of
 from redelivery.operate.letters.selection import Selection
+from redelivery.operate.management.browsing import kept
 from redelivery.policies.dead_letter_headers import (
     PASSPORT,
     application_properties,
@@ -41,6 +42,11 @@ def undo(
         ConfigError: the connection is to another broker; or a purge kept nothing.
         JMSError: the broker refused; what was not put back is where it was.
     """
+    with kept(connection, receipt.places):
+        return _undo(connection, receipt, writer, moved)
+
+
+def _undo(connection: Connection, receipt: RunReceipt, writer: ReceiptWriter, moved: Callable[[int], None]) -> int:
     proof = verify(connection, receipt)
     if receipt.command == "purge":
         return _unpurge(connection, receipt, proof, writer, moved)
