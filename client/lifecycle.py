@@ -136,12 +136,15 @@ class Lifecycle(Generic[Stage]):
         """Closed, being closed, or lost."""
         return self.stage in _ENDS
 
+    @property
+    def state(self) -> str:
+        """``the connection is closed (closed by close() at …)``; after a loss with its reason."""
+        text = f"the {self.what} is {self.stage.value}{self._why and f' ({self._why})'}"
+        return text if self.error is None or self.stage not in _LOSSES else f"{text}: {self.error}"
+
     def problem(self, action: str) -> JMSError:
         """The error that says that ``action`` is not possible any more; after a loss with the reason of the loss."""
-        text = f"{action}: the {self.what} is {self.stage.value} ({self._why})"
-        if self.stage in _LOSSES:
-            problem: JMSError = ConnectionLostError(text if self.error is None else f"{text}: {self.error}")
-        else:
-            problem = IllegalStateError(text)
+        kind = ConnectionLostError if self.stage in _LOSSES else IllegalStateError
+        problem: JMSError = kind(f"{action}: {self.state}")
         problem.__cause__ = self.error
         return problem

@@ -8,7 +8,7 @@ While the broker is away it waits; then it goes on. What it had not committed is
 import logging
 import sys
 
-from redelivery import App, Message, ReconnectPolicy, RedeliveryPolicy, Session, SharedDeadLetterStrategy
+from redelivery import App, Message, RedeliveryPolicy, Session, SharedDeadLetterStrategy
 
 
 def handle(order: Message, session: Session) -> None:
@@ -22,7 +22,6 @@ def handle(order: Message, session: Session) -> None:
 def make_app(url: str, threads: int = 1) -> App:
     app = App(
         url,
-        reconnect=ReconnectPolicy(),
         redelivery_policy=RedeliveryPolicy(
             maximum_redeliveries=3, use_exponential_back_off=True, back_off_multiplier=2
         ),

@@ -61,6 +61,7 @@ class ListenerLoop:
             core.check_open("listen")
             if callback is None:
                 self._listeners.pop(consumer, None)
+                core.handlers.pop(consumer, None)
             else:
                 core.take_in()
                 if consumer.error is not None and consumer not in self._listeners:
@@ -68,6 +69,7 @@ class ListenerLoop:
                 if not consumer.attached and consumer.error is None:
                     await core.do(attach_late(core, consumer))
                 self._listeners[consumer] = (callback, receipt)
+                core.handlers[consumer] = name_of(callback)
             consumer.listening = callback is not None
             self._serve()
 
@@ -104,6 +106,7 @@ class ListenerLoop:
 
         async def close() -> None:
             self._listeners.pop(consumer, None)
+            core.handlers.pop(consumer, None)
             await core.do(catch_up(core))
 
         await core.inside_patiently("close", close)

@@ -97,6 +97,7 @@ class ReconnectingConnection(ConnectionState):
             self.dialer.lost(suspicious=bool(self.shared.suspects.remark))
             error = _with(error, self.shared.suspects.remark)
             self.replies.lost(error)
+            lost = self.last_loss = ConnectionLost(self.url, error, at)
             comes_back = self._comes_back
             if comes_back:
                 for core in self._cores():  # first: who sees that it is not `connected` gets nothing any more
@@ -104,9 +105,9 @@ class ReconnectingConnection(ConnectionState):
                 self.life.step("interrupt")
         if not comes_back:
             self._lose(error, at)
-            self.observe(ConnectionLost(self.url, error, at))
+            self.observe(lost)
             return
-        self.observe(ConnectionLost(self.url, error, at))
+        self.observe(lost)
         self._say_lost(error, again=True)
         if suspicious:
             log.warning("%s: %s", self.url, self.shared.suspects.remark)
@@ -129,11 +130,14 @@ class ReconnectingConnection(ConnectionState):
         self._changed()
 
     @property
+    def sessions(self) -> Sequence[SessionState]:
+        """The sessions that there are; a guess from other threads."""
+        return self._cores()
+
+    @property
     def _comes_back(self) -> bool:
         """Check whether a loss now is followed by another connection."""
-        policy = self.options.reconnect
-        goes_on = self.life.stage in _THERE or self.life.stage is ConnectionStage.RECOVERING
-        return policy is not None and policy.maximum_attempts != 0 and goes_on
+        return self.comes_back and (self.life.stage in _THERE or self.life.stage is ConnectionStage.RECOVERING)
 
     def _recover(self) -> None:
         with self._lock:

@@ -7,6 +7,7 @@ import os
 import weakref
 
 from redelivery.client.connection.dialing import Dialer
+from redelivery.client.connection.health import Consumes
 from redelivery.client.connection.replies import Replies
 from redelivery.client.connection.weak import Adopter, WeakConnectionEvents
 from redelivery.client.dead_letters import DeadLetters
@@ -20,7 +21,7 @@ from redelivery.client.session.subscriptions import Subscriptions
 from redelivery.client.session.temporaries import Temporaries
 from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.errors import ConnectionLostError, JMSError, UnsupportedError
-from redelivery.model.events import Connected, Event
+from redelivery.model.events import Connected, ConnectionLost, Event
 from redelivery.model.modes import AckMode
 from redelivery.transports.runtime import OF_THE_PARENT, Runtime
 from redelivery.transports.seam import Transport
@@ -52,12 +53,20 @@ class ConnectionState(Adopter):
         self.started = False  # by `start`, whatever the connection is doing
         self.process: int | None = None  # in which it was opened
         self.dead: JMSError | None = None  # why a listener is called no more
+        self.last_loss: ConnectionLost | None = None
+        self.containers: weakref.WeakKeyDictionary[Consumes, None] = weakref.WeakKeyDictionary()  # started ones
         _all.add(self)
 
     @property
     def url(self) -> str:
         """The URL that it was made with, the password masked."""
         return self.options.url.masked
+
+    @property
+    def comes_back(self) -> bool:
+        """True: a loss is followed by another connection, as long as it is not closed."""
+        policy = self.options.reconnect
+        return policy is not None and policy.maximum_attempts != 0
 
     @property
     def metadata(self) -> ConnectionMetaData:

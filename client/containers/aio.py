@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from redelivery.client.arguments import seconds
-from redelivery.client.containers.base import BaseContainer, ContainerConnection
+from redelivery.client.containers.base import BaseContainer
 from redelivery.client.containers.lanes import AIO_MAKERS, Lane
 from redelivery.client.containers.running import run_all_awaited
 from redelivery.client.containers.settings import (
@@ -19,6 +19,7 @@ from redelivery.client.containers.settings import (
     Settings,
     check_settings,
 )
+from redelivery.client.containers.state import ContainerConnection
 from redelivery.client.containers.workers import Tasks
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError

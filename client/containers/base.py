@@ -8,21 +8,19 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from redelivery.client.containers.breaker import Permit
 from redelivery.client.containers.calls import convert
 from redelivery.client.containers.lanes import Lane
 from redelivery.client.containers.outcomes import Fate, Verdict, judge, say
-from redelivery.client.containers.plan import Counters, InProgress, Outage, Plan
+from redelivery.client.containers.plan import Plan
 from redelivery.client.containers.settings import Settings
+from redelivery.client.containers.state import ContainerConnection, ContainerState
 from redelivery.client.containers.workers import Steps, Tasks, Threads, Work
-from redelivery.client.observing.log_lines import WORKERS, shown_destination
-from redelivery.model.destinations import Destination
+from redelivery.client.observing.log_lines import WORKERS
 from redelivery.model.errors import IllegalStateError, InDoubtError, JMSError, TransactionRolledBackError
 from redelivery.model.messages import Message
-from redelivery.model.modes import AckMode
-from redelivery.policies.redelivery import NO_LIMIT
 from redelivery.transports.wire.clock import session_time
 from redelivery.transports.wire.threads.guard import uninterruptible
 
@@ -31,24 +29,7 @@ POLL: Final = 1.0  # seconds that a worker waits for a message before it looks a
 PAUSE: Final = 1.0  # seconds after a session failed before there is another one
 
 
-class ContainerConnection(Protocol):
-    """The part of a connection that a container needs."""
-
-    def session(self, ack_mode: AckMode) -> Any:
-        """A new session; of tasks: to be awaited."""
-
-    @property
-    def connected(self) -> bool:
-        """True: it is connected."""
-
-    def check_open(self, action: str) -> None:
-        """Raise where it is closed or lost."""
-
-    def stuck(self, destination: Destination) -> int:
-        """The number of messages of a consumer's destination that cannot be dead-lettered now."""
-
-
-class BaseContainer:
+class BaseContainer(ContainerState):
     """A container of threads or of tasks."""
 
     def __init__(
@@ -63,57 +44,11 @@ class BaseContainer:
         self._exit: BaseException | None = None  # what ended it: of the connection, or an exit of the handler's
         self._started = False
 
-    @property
-    def counters(self) -> Counters:
-        """The counts of what it has done until now."""
-        return self._plan.counters
-
-    @property
-    def in_progress(self) -> tuple[InProgress, ...]:
-        """The messages that handlers have now, the longest first; see ``handler_warning_after``."""
-        return self._plan.in_progress
-
-    @property
-    def attempts(self) -> int:
-        """The most attempts that it has needed with a message which is in the handler now; 0: none is."""
-        return max((each.attempt for each in self.in_progress), default=0)
-
-    @property
-    def last_error(self) -> BaseException | None:
-        """The last failure of the handler, of a commit or of a session; None: there was none."""
-        return self._plan.last_error
-
-    @property
-    def healthy(self) -> bool:
-        """True: it consumes, as it is started, connected, with at least one worker, and not in an outage: see `outage`.
-
-        False too while the broker has ended its workers' consumers (its queue was deleted, say), and while a message of
-        its destination cannot be dead-lettered, on this connection.
-        """
-        running = self._started and not self._workers.stopping.is_set() and self.counters.workers > 0
-        if not running or not self._connection.connected or self.outage is not None:
-            return False
-        if all(each.consumer.closed for each in tuple(self._lanes)):
-            return False
-        return not self._connection.stuck(self._settings.destination)
-
-    @property
-    def outage(self) -> Outage | None:
-        """Since when it is in an outage, why, and what it waits for; None: it is in none, or knows of none.
-
-        Only ``outage_on`` says what an outage looks like.
-        """
-        return self._plan.outage
-
     def _check_ended(self) -> bool:
         """Check whether it has ended by itself. Raises what ended it."""
         if self._exit is not None:
             raise self._exit
         return self._started and self.counters.workers == 0
-
-    def __repr__(self) -> str:
-        state = "stopped" if self._workers.stopping.is_set() else "started" if self._started else "not started"
-        return f"<ListenerContainer {self._settings.destination} {self._settings.name} {state}>"
 
     def _check_start(self) -> bool:
         """Check whether it is to be started. Raises IllegalStateError: it was stopped."""
@@ -129,19 +64,13 @@ class BaseContainer:
     def _begin(self, lanes: Sequence[Lane]) -> None:
         """Have these workers, all of them, before one of them can find that there are too few."""
         self._started = True
+        self._connection._core.containers[self] = None
         self._plan.joins(len(lanes))
-        settings, most_redeliveries = self._settings, lanes[0].consumer.redelivery_policy.maximum_redeliveries
-        few, most = settings.minimum, settings.maximum
-        log.info(
-            "%s: listening on %s, %s, %s",
-            settings.name,
-            shown_destination(settings.destination),
-            f"{few}\u2013{most} workers" if few < most else "1 worker" if most == 1 else f"{most} workers",
-            "no limit" if most_redeliveries == NO_LIMIT else f"limit {most_redeliveries}",
-        )
+        self._lanes.update(lanes)
+        self._say_listening()
         for lane in lanes:
             self._employ(lane)
-        limit = settings.warning_after
+        limit = self._settings.warning_after
         if limit is not None:
             self._workers.watch(lambda: self._plan.warn_of_slow(session_time(), limit))
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from redelivery.client.arguments import seconds
-from redelivery.client.containers.base import BaseContainer, ContainerConnection
+from redelivery.client.containers.base import BaseContainer
 from redelivery.client.containers.lanes import MAKERS, Lane
 from redelivery.client.containers.running import run_all
 from redelivery.client.containers.settings import (
@@ -20,6 +20,7 @@ from redelivery.client.containers.settings import (
     Settings,
     check_settings,
 )
+from redelivery.client.containers.state import ContainerConnection
 from redelivery.client.containers.workers import Threads
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError

@@ -6,11 +6,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import astuple
 from datetime import timedelta
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack, cast
 
+from redelivery.client.aio.made import Made
 from redelivery.client.containers.base import BaseContainer
 from redelivery.client.containers.lanes import AIO_MAKERS, MAKERS
+from redelivery.client.containers.plan import Counters
 from redelivery.client.containers.running import run_connected, run_connected_awaited
 from redelivery.client.containers.settings import (
     CONTAINER_DEFAULTS,
@@ -22,12 +25,15 @@ from redelivery.client.entry import aio_factory as aio
 from redelivery.client.entry import sync_factory as sync
 from redelivery.client.entry.metrics import RunningApp
 from redelivery.client.entry.probes import probes
+from redelivery.client.entry.publishing import AioAppPublisher, AppPublisher
 from redelivery.client.observing.log_lines import WORKERS
 from redelivery.client.options import CONNECTION_DEFAULTS, CONNECTION_SYNONYMS, ConnectionKeywords, merge_options
 from redelivery.model.callables import COROUTINE, check_runs, deferred, name_of
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, unseen
 from redelivery.model.suggestions import suggesting
+from redelivery.policies.reconnect import ReconnectPolicy
+from redelivery.transports.failover import is_failover
 
 log = logging.getLogger(WORKERS)
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -37,8 +43,9 @@ class App:
     """Listeners of one connection, which ``app.run()`` or ``redelivery run module:app`` runs until it is asked to end.
 
     Args:
-        url, options: as for `connect`. A connection that comes back (``reconnect=``, ``failover:``) is what a program
-            wants that runs for long.
+        url, options: as for `connect`, but for one default: the connection comes back when it is lost, and is tried
+            until there is one, as if ``reconnect=ReconnectPolicy()`` were given. With ``reconnect=None`` a loss ends
+            the app, as does a first attempt that fails. A ``failover:`` URL has a policy of its own; ``vm://`` none.
 
     Raises:
         ConfigError: an option is unknown, malformed or contradicts another; the text names it.
@@ -47,10 +54,13 @@ class App:
     @unseen
     @suggesting(CONNECTION_SYNONYMS, CONNECTION_DEFAULTS)
     def __init__(self, url: str, **options: Unpack[ConnectionKeywords]) -> None:
-        self._options = merge_options(url, **options)
-        self._url, self._given = url, options
+        self._given = options  # to it alone: another broker has another default
+        self._connects = _coming_back(url, options)
+        self._options = merge_options(url, **self._connects)
+        self._url = url
         self._listeners: list[tuple[Destination | str, Callable[..., Any], ContainerKeywords]] = []
         self._running = RunningApp()
+        self._publishers: dict[bool, AppPublisher | AioAppPublisher] = {}  # by whether it is of tasks
 
     @suggesting(CONTAINER_SYNONYMS, CONTAINER_DEFAULTS)
     def listener(self, destination: Destination | str, **options: Unpack[ContainerKeywords]) -> Callable[[_F], _F]:
@@ -88,7 +98,7 @@ class App:
         """
         given: ConnectionKeywords = {**self._given, **options}
         other = App(self._url if url is None else url, **given)
-        other._listeners, other._running = self._listeners, self._running  # its own class
+        other._listeners, other._running, other._publishers = self._listeners, self._running, self._publishers
         return other
 
     @property
@@ -100,6 +110,29 @@ class App:
     def healthy(self) -> bool:
         """True: it runs, and each of its containers is ``healthy``. Any thread may ask."""
         return self._running.healthy
+
+    @property
+    def counters(self) -> Counters:
+        """The counts of all its containers together; see ``containers`` for each."""
+        counts = [astuple(each.counters) for each in self.containers]
+        return Counters(*map(sum, zip(*counts, strict=True)))
+
+    def publisher(self) -> Any:
+        """The app's one publisher, which sends over its connection while it runs, from any thread.
+
+        A `Publisher`, to be asked for at any time, before it runs too. Of an app of coroutine functions it is an
+        `aio.Publisher` for its event loop: write ``await app.publisher()``. It ends with the app; closing it, or
+        leaving a ``with`` block, does nothing.
+
+        Its ``send`` raises:
+            IllegalStateError: the app does not run, or is not connected yet.
+            JMSError: as `Publisher.send`.
+        """
+        if not self._listeners or not _awaited(self._listeners[0][1]):
+            timeout = self._options.close_timeout
+            return self._publishers.setdefault(False, AppPublisher(self._running, self._options.url.masked, timeout))
+        made = self._publishers.setdefault(True, AioAppPublisher(self._running, self._options.url.masked))
+        return Made(_itself(cast(AioAppPublisher, made)))
 
     def run(
         self,
@@ -127,6 +160,8 @@ class App:
                 self._run(drain_timeout)
             finally:
                 self._running.connection, self._running.containers = None, ()
+                for each in self._publishers.values():
+                    each.forget()
 
     @contextmanager
     def _served(self, port: int, bind: str) -> Iterator[None]:
@@ -138,11 +173,11 @@ class App:
         if _awaited(self._listeners[0][1]):
             asyncio.run(self._run_awaited(drain_timeout))
             return
-        run_connected(lambda: sync.connect(self._url, **self._given), self._containers, drain_timeout=drain_timeout)
+        run_connected(lambda: sync.connect(self._url, **self._connects), self._containers, drain_timeout=drain_timeout)
 
     async def _run_awaited(self, drain_timeout: float | timedelta) -> None:
         async def connect() -> Any:
-            return await aio.connect(self._url, **self._given)
+            return await aio.connect(self._url, **self._connects)
 
         await run_connected_awaited(connect, self._containers, drain_timeout=drain_timeout)
 
@@ -157,6 +192,17 @@ class App:
     def __repr__(self) -> str:
         names = ", ".join(f"{destination}: {name_of(handler)}" for destination, handler, _ in self._listeners)
         return f"<App {self._options.url.masked} {{{names}}}>"
+
+
+async def _itself(publisher: AioAppPublisher) -> AioAppPublisher:
+    return publisher
+
+
+def _coming_back(url: str, options: ConnectionKeywords) -> ConnectionKeywords:
+    """The options, with a policy by which its connection comes back, unless they or the URL say how, or it cannot."""
+    if "reconnect" in options or is_failover(url) or str(url).partition(":")[0].lower() == "vm":
+        return options
+    return {**options, "reconnect": ReconnectPolicy()}
 
 
 def _awaited(handler: Callable[..., Any]) -> bool:

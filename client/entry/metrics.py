@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from redelivery.client.connection.looking import blocked_sends
 from redelivery.client.containers.base import BaseContainer
 from redelivery.client.ledger import Ledger
 from redelivery.client.ledger.state import CONDEMNED
@@ -38,10 +39,7 @@ class RunningApp:
     @property
     def blocked_sends(self) -> int:
         """The messages that the broker does not take now: they wait for its credit, or for room in the socket."""
-        if self.connection is None:
-            return 0
-        channels = [each.epoch.channel for each in list(self.connection._core._sessions.values())]
-        return sum(each.blocked_sends for each in channels if each is not None)
+        return 0 if self.connection is None else blocked_sends(self.connection._core.sessions)
 
 
 def page(app: RunningApp) -> str:

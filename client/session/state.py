@@ -81,6 +81,7 @@ class SessionState:
         self.unanswered = Unanswered()
         self.sent: list[Message] = []  # in the open transaction
         self.listener: object = None  # the shell's, where one is set
+        self.handlers: dict[ConsumerState, str] = {}  # their names, also of those that are called no more
         self.poisoned = 0  # messages that a failure has made dead letters
         self.unfinished: list[tuple[Flow[None], Wish]] = []  # a dead letter that has begun: the next holder goes on
         self.browsing: list[Channel] = []  # of its browsers, each with an inbox of its own

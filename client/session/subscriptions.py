@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.ledger.stages import CLOSED, CLOSING, ENDED
+from redelivery.client.ledger.stages import CLOSED, CLOSING, ENDED, OPEN
 from redelivery.client.lifecycle import Lifecycle, SessionStage
 from redelivery.model.destinations import SubscriptionName, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import IllegalStateError, UnsupportedError
@@ -15,6 +15,7 @@ from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.transports.seam import Link
 
 _GONE: Final = (SessionStage.CLOSED, SessionStage.LOST)
+_ASKED: Final = (OPEN, ENDED)  # the application has not closed it
 _SWEEP: Final = 64  # names; below, those that nobody has any more are not worth looking for
 
 
@@ -78,6 +79,15 @@ class Subscriptions:
                         else f"unsubscribe: the durable subscription {name!r} is in use: close its consumers first"
                     )
             return self._known.get(name)
+
+    def consumed(self) -> list[tuple[SubscriptionName, list[ConsumerState]]]:
+        """List those that have consumers, which the broker may have ended; each with them."""
+        with self._lock:
+            open_ = [
+                [each.consumer for each in holders if each.session.stage not in _GONE and each.consumer.stage in _ASKED]
+                for holders in self._holders.values()
+            ]
+        return [(cast(SubscriptionName, each[0].link.spec.subscription), each) for each in open_ if each]
 
     def forget(self, name: str) -> None:
         """The durable subscription was removed."""

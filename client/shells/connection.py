@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from redelivery.client.connection.state import CLOSED, ConnectionState
+from redelivery.client.connection.health import Health
+from redelivery.client.connection.looking import health_of
+from redelivery.client.connection.reconnecting import ReconnectingConnection
+from redelivery.client.connection.state import CLOSED
 from redelivery.client.lifecycle import ConnectionStage
 from redelivery.client.options import ExceptionListener, check_exception_listener
 from redelivery.model.capabilities import ConnectionMetaData
@@ -13,7 +16,7 @@ from redelivery.transports.management.address import ManagementAddress
 class BaseConnection:
     """Of both shells."""
 
-    _core: ConnectionState
+    _core: ReconnectingConnection
 
     def __repr__(self) -> str:
         return repr(self._core)
@@ -52,6 +55,13 @@ class BaseConnection:
     def connected(self) -> bool:
         """True: it is neither closed, nor lost, nor being connected again."""
         return not self._core.life.ended and self._core.life.stage is not ConnectionStage.RECOVERING
+
+    def health(self) -> Health:
+        """The state of the connection, and of all that consumes on it, as one value. Any thread may ask, at any time.
+
+        Nothing is waited for, and nothing asked of the broker: a network that is dead is noticed by the heart-beat.
+        """
+        return health_of(self._core)
 
     @property
     def epoch(self) -> int:

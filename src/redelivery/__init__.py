@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from redelivery import policies as policies
 
     __version__: str
+    from redelivery.client.connection.health import Health
     from redelivery.client.containers.outcomes import DeadLetter, Drop, Retry
     from redelivery.client.containers.sync import ListenerContainer
     from redelivery.client.entry.app import App
@@ -93,6 +94,7 @@ __all__ = [
     "DiscardingDeadLetterStrategy",
     "Drop",
     "Float",
+    "Health",
     "IllegalStateError",
     "InDoubtError",
     "IndividualDeadLetterStrategy",
@@ -133,6 +135,7 @@ __all__ = [
 # Imported when first asked for: pytest loads our plug-in, and so this module, in every run of every user.
 _HOMES = {
     "redelivery.client.entry.app": ("App",),
+    "redelivery.client.connection.health": ("Health",),
     "redelivery.client.containers.outcomes": ("DeadLetter", "Drop", "Retry"),
     "redelivery.client.containers.sync": ("ListenerContainer",),
     "redelivery.client.sync.browser": ("QueueBrowser",),

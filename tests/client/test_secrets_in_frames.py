@@ -62,6 +62,7 @@ def by_factory(url: str, **options: Any) -> None:
 
 
 def by_app(url: str, **options: Any) -> None:
+    options.setdefault("reconnect", None)  # or it waits for a broker
     app = redelivery.App(url, **options)
     app.listener("orders")(print)
     app.run()

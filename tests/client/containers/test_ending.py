@@ -14,7 +14,7 @@ from tests.client.gated import QUICK, Site
 from tests.client.shell import SOON, eventually
 from tests.conformance.blocking import Shell
 
-from redelivery import ConnectionLostError, IllegalStateError, Message
+from redelivery import ConnectionLostError, IllegalStateError, Message, ReconnectPolicy
 from redelivery.broker import EmbeddedBroker
 from redelivery.client.containers import base
 
@@ -78,7 +78,7 @@ def test_a_connection_that_the_application_closes_is_no_trouble(
     monkeypatch.setattr(base, "PAUSE", 0.01)  # after which a worker sees that its connection is closed
     caplog.set_level("DEBUG")
     for _ in range(5):
-        connection = shell.connect(served[1])
+        connection = shell.connect(served[1], reconnect=None if served[1].startswith("vm:") else ReconnectPolicy())
         container = connection.listener_container("orders", print, concurrency=3)
         container.start()
         connection.close()
