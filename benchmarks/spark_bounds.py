@@ -1,7 +1,8 @@
 """``python -m benchmarks.spark_bounds URL``: memory, files and time that the source's process needs.
 
 Each case runs the reader of `receiver=driver` as Spark calls it, in a process of its own, so that its memory is that of
-the source alone: the figures of docs/spark.md. ``latency`` is the exception: it runs Spark, with `receiver=executor`.
+the source alone: the figures of docs/spark/performance.md. ``latency`` is the exception: it runs Spark, with
+`receiver=executor`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DefaultSource(DataSource):
-    """``readStream`` consumes, ``read`` browses, ``write`` and ``writeStream`` send; docs/spark.md has the options."""
+    """``readStream`` consumes, ``read`` browses, ``write`` and ``writeStream`` send; see docs/spark/options.md."""
 
     @classmethod
     def name(cls) -> str:

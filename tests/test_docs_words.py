@@ -27,7 +27,11 @@ GENERATED = {
 }  # by scripts, from runs
 PAGES = sorted(
     [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "DESIGN.md")]
-    + [*(ROOT / "docs" / "guide").glob("*.md"), *(ROOT / "docs" / "brokers").glob("*.md")]
+    + [
+        *(ROOT / "docs" / "guide").glob("*.md"),
+        *(ROOT / "docs" / "brokers").glob("*.md"),
+        *(ROOT / "docs" / "spark").glob("*.md"),
+    ]
     + [path for path in (ROOT / "docs").glob("*.md") if path.name not in GENERATED]
 )
 FOLDERS = sorted(

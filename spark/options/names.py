@@ -143,7 +143,9 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "leave it out: the source redelivers in order": ("nonblockingredelivery",),
     "leave it out: what goes wrong ends the query, which says why": ("exceptionlistener",),
     "leave it out: a query is observed by Spark's own StreamingQueryListener": ("observer", "listener"),
-    "leave it out: what a task sends once, and on which brokers, stands in docs/spark.md": ("deduplicatesends",),
+    "leave it out: what a task sends once, and on which brokers, stands in docs/spark/messages.md": (
+        "deduplicatesends",
+    ),
     "leave it out: the source looks after its connections itself": ("heartbeat", "keepalive", "closetimeout", "start"),
     "destination queue://orders?declare=false": ("declare", "passive", "autocreate"),
     "leave it out: the source asks no broker's management; redelivery doctor does": ("management", "managementurl"),
@@ -176,7 +178,7 @@ def unknown_name(name: str, where: str) -> str:
     near = nearest(name, here.values())
     if near:
         return f"{said}; did you mean {near}?"
-    return f"{said}; docs/spark.md has a table of those that are"
+    return f"{said}; docs/spark/options.md has a table of those that are"
 
 
 def _names(option: Option) -> list[str]:

@@ -1,4 +1,4 @@
-"""The tables of options in docs/spark.md, written from redelivery.spark.options.table, which parsing reads."""
+"""The tables of options in docs/spark/options.md, written from redelivery.spark.options.table, which parsing reads."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def tables() -> str:
     for where, title in _TITLES.items():
         rows = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in documentation(where)]
         lines = ["| option | default | means |", "|---|---|---|", *(f"| {row} |" for row in rows)]
-        parts.append(f"### {title}\n\n" + "\n".join(lines) + "\n")
+        parts.append(f"## {title}\n\n" + "\n".join(lines) + "\n")
     return "\n".join(parts)

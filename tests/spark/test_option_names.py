@@ -32,7 +32,7 @@ def refusal(**options: str) -> str:
         ("maxmesagesperbatch", "did you mean maxMessagesPerBatch?"),
         ("pth", "did you mean path?"),
         ("ttl", "'ttl' is not an option of readStream, but of write: leave it out"),
-        ("zzz", "'zzz' is not an option of readStream; docs/spark.md has a table"),
+        ("zzz", "'zzz' is not an option of readStream; docs/spark/options.md has a table"),
         ("max_messages_per_batch", "write maxMessagesPerBatch"),
         ("poll.interval", "write pollInterval"),
         (
@@ -94,4 +94,4 @@ def test_the_names_of_connect_are_the_same_or_are_answered() -> None:
         assert name in {option.name for option in options_of(READ_STREAM).values()}
     for name in inspect.signature(redelivery.connect).parameters:
         if name not in options_of(READ_STREAM):
-            assert "docs/spark.md has a table" not in refusal(**{name: "1"}), name
+            assert "docs/spark/options.md has a table" not in refusal(**{name: "1"}), name

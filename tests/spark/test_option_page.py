@@ -1,4 +1,4 @@
-"""The options in docs/spark.md are those that parsing knows; `make check` compares the page."""
+"""The options in docs/spark/options.md are those that parsing knows; `make check` compares the page."""
 
 from __future__ import annotations
 
