@@ -25,6 +25,7 @@ import redelivery
 from benchmarks.machine import HERE, in_process
 from redelivery.spark.log.chain import SegmentChain
 from redelivery.spark.log.damage import survey_chain
+from redelivery.spark.log.names import Extent
 from redelivery.spark.log.segments import SegmentWriter
 from redelivery.spark.log.store.local_store import LocalStore
 from redelivery.spark.log.wal import Wal
@@ -136,7 +137,8 @@ def pending(_url: str, _queue: str, count: int, _size: int) -> dict[str, float]:
         wal = Wal.open(LocalStore(folder))
         writer = SegmentWriter(pa.schema([("message_id", pa.string())]), "none", "a")
         writer.add(pa.record_batch({"message_id": ["m"]}), [("m", bytes(16))], 1)
-        wal.publish(1, 0, writer.finish())
+        data = writer.finish()
+        wal.publish(1, 0, data)
         target = Path(folder, "seg")
         source = target / "000000000001-0000.arrow"
         for number in range(2, count + 1):  # the same content: links are quick
@@ -145,8 +147,8 @@ def pending(_url: str, _queue: str, count: int, _size: int) -> dict[str, float]:
                 copy.write_bytes(source.read_bytes())
                 source = copy
             (target / f"{number:012d}-0000.arrow").hardlink_to(source)
-            (target / f"{number:012d}-0000.ok").touch()
-        wal.confirm(1, 0)
+            (target / f"{number:012d}-0000.1-1-{len(data)}.ok").touch()
+        wal.confirm(1, 0, Extent(1, 1, len(data)))
         began = time.perf_counter()
         survey = survey_chain(wal, 0)  # as the query begins
         begin = time.perf_counter() - began

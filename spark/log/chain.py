@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from redelivery.spark.log.names import SegmentName, leading_number
+from redelivery.spark.log.names import Extent, SegmentName, leading_number
 from redelivery.spark.log.store.interface import Data
 from redelivery.spark.log.uncommitted import InDoubtSegment
 from redelivery.spark.log.wal import Wal
@@ -97,10 +97,10 @@ class SegmentChain:
                     self._all_known()[name.key] = InDoubtSegment(tuple(keys))
                 return name.seq
 
-    def confirm(self, number: int) -> None:
-        """The session of a segment of ours has committed."""
+    def confirm(self, number: int, extent: Extent | None = None) -> None:
+        """The session of a segment of ours, of this extent, has committed."""
         name = SegmentName(number, 0)
-        self._wal.confirm(name.seq, name.part)
+        self._wal.confirm(name.seq, name.part, extent)
         if self._known is not None:
             self._known.pop(name.key, None)
 

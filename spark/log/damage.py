@@ -39,10 +39,17 @@ class Survey:
                 self.lost[number] = f"{wal.store.location}/{name.data} {problem}"
 
     def _examine(self, wal: Wal, number: int, name: SegmentName) -> str:
+        """The problem of a segment; only one whose mark does not say what it holds is opened."""
+        said = name.extent
+        if said is not None and name.length in (said.length, -1):
+            self.found[number] = said
+            return ""
         try:
-            reader = wal.reader(name.seq, name.part)
+            reader = None if name.length is None else wal.reader(name.seq, name.part)
             if reader is None:
                 return "is gone"
+            if said is not None:
+                return f"is damaged (it has {name.length} bytes, and {said.length} were written)"
             self.found[number] = segment_extent(reader)
         except Tombstone:
             return "is empty"
@@ -51,17 +58,20 @@ class Survey:
         return ""
 
 
-def survey_chain(wal: Wal, seq: int) -> Survey:
-    """The segments behind ``seq`` of receiver=driver. Raises StoreError where the store fails."""
-    traces = wal.traces()
-    last = max((each.seq for each in traces), default=0)
-    names = ((number, SegmentName(number, 0)) for number in range(seq + 1, last + 1))
-    return Survey(wal, names, [each for each in traces if not each.ok])
+def survey_chain(wal: Wal, seq: int, listed: Iterable[SegmentName] | None = None) -> Survey:
+    """The segments behind ``seq`` of receiver=driver.
+
+    ``listed``: by `Wal.survey`, as the query began; None: now. Raises StoreError where the store fails.
+    """
+    there = {each.seq: each for each in (wal.survey() if listed is None else listed)}
+    numbers = range(seq + 1, max(there, default=0) + 1)
+    names = ((number, there.get(number) or SegmentName(number, 0)) for number in numbers)
+    return Survey(wal, names, [each for each in there.values() if not each.ok])
 
 
-def survey_batch(wal: Wal, seq: int) -> Survey:
-    """The parts of a batch of receiver=executor that was not committed. Raises StoreError where the store fails."""
-    return Survey(wal, ((each.part, each) for each in wal.traces() if each.seq == seq))
+def survey_batch(wal: Wal, seq: int, listed: Iterable[SegmentName]) -> Survey:
+    """The parts of a batch of receiver=executor that was not committed. See `survey_chain`."""
+    return Survey(wal, ((each.part, each) for each in listed if each.seq == seq))
 
 
 def loss(lost: Mapping[int, str]) -> str:

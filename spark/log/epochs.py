@@ -6,7 +6,7 @@ Each query takes the next number, create-if-absent, so all hosts agree on who ca
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import redelivery
@@ -34,7 +34,10 @@ class Epochs:
 
     def take(self, owner: str, more: Mapping[str, Any] | None = None) -> int:
         """A number higher than all; ``owner`` is what the others' FencedError says: host, process, since when."""
-        epoch = self._last() + 1
+        return self._taken(self._last(), owner, more)
+
+    def _taken(self, last: int, owner: str, more: Mapping[str, Any] | None) -> int:
+        epoch = last + 1
         while not self._store.put_if_absent(_name(epoch), to_json({"owner": owner, **(more or {})})):
             epoch += 1
         return epoch
@@ -46,14 +49,14 @@ class Epochs:
             IllegalStateError: it does; the text says who it is.
         """
         until, never = monotonic() + patience, threading.Event()
-        while (living := self._living()) is not None:
+        while (living := self._living(last := self._last())) is not None:
             if monotonic() >= until:
                 raise redelivery.IllegalStateError(
                     f"walLocation {self._store.location} is in use by another query that runs ({living}): give each "
                     "query a walLocation of its own, or stop the other one first"
                 )
             never.wait(_LOOK)
-        epoch = self.take(claim.owner, claim.json())
+        epoch = self._taken(last, claim.owner, claim.json())
         claims.take(self._store.location, epoch)
         return epoch
 
@@ -62,9 +65,8 @@ class Epochs:
         claims.leave(self._store.location, epoch)
         self._store.put_if_absent(_left(epoch), b"")
 
-    def _living(self) -> str | None:
-        """The owner whose turn it is, if it is known to run."""
-        last = self._last()
+    def _living(self, last: int) -> str | None:
+        """The owner of the ``last`` epoch, if it is known to run."""
         found = read_json(self._store, _name(last)) if last else None
         if found is None or not claims.lives(self._store.location, last, found) or self._store.exists(_left(last)):
             return None
@@ -77,6 +79,10 @@ class Epochs:
             FencedError: a later query has taken it.
             StoreError: the file of this epoch is gone.
         """
+        # One who comes later takes the next number, and old ones are deleted in order: two questions are enough, in
+        # this order, and listings are for the error.
+        if not self._store.exists(_name(epoch + 1)) and self._store.exists(_name(epoch)):
+            return
         last = self._last()
         if last < epoch:
             raise StoreError(f"{self._store.location}/{_name(epoch)} is gone: {DELETED}")
@@ -88,11 +94,12 @@ class Epochs:
                 "make sure that the old one is stopped first"
             )
 
-    def forget_old(self) -> None:
-        """Delete all but the newest few."""
-        last = self._last()
-        for name in self._store.list(EPOCHS):
-            if 0 <= leading_number(name) <= last - _KEPT:
+    def forget_old(self, files: Iterable[str]) -> None:
+        """Delete all but the newest few. ``files``: that there are."""
+        numbers = {name: leading_number(name) for name in files}
+        last = max([0, *numbers.values()])
+        for name in sorted(numbers):  # the oldest first: see `check`
+            if 0 <= numbers[name] <= last - _KEPT:
                 self._store.delete(f"{EPOCHS}/{name}")
 
     def _last(self) -> int:

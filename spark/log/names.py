@@ -2,7 +2,10 @@
 
 _wal.json                        {"v", "wal"}: the identity that every offset names
 seg/<seq>-<part>.arrow           a segment; an empty one is a tombstone
-seg/<seq>-<part>.ok              the session that received the segment is known to have committed
+seg/<seq>-<part>.<rows>-<bytes>-<length>.ok
+                                 the session that received the segment is known to have committed; its rows, their
+                                 bytes and those of its file stand in the name, so that a listing says what is pending
+seg/<seq>-<part>.ok              the same of receiver=executor, {"attempt", "rows"}; version 2: empty, of both
 doubt/<seq>-<part>.json          {"since", "keys"}: messages of a committed batch that the broker may redeliver; a
                                  key is [message id or null, digest]. Version 1 had {"since", "ids"}
 commits/<seq>.json               the batch is committed; {part: attempt}: the segments that it was made of
@@ -16,7 +19,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Final
 
 from redelivery.spark.log.store.interface import SegmentStore, StoreError
@@ -25,13 +30,17 @@ __all__ = [
     "ATTEMPTS",
     "COMMITS",
     "EPOCHS",
+    "FOLDERS",
     "IDENTITY",
     "IN_DOUBT",
     "QUARANTINE",
     "SEGMENTS",
+    "Extent",
     "SegmentName",
     "batch_name",
     "leading_number",
+    "numbers_of",
+    "prefix_of",
     "read_json",
     "segment_names",
     "to_json",
@@ -45,17 +54,33 @@ COMMITS: Final = "commits"
 EPOCHS: Final = "epochs"
 ATTEMPTS: Final = "attempts"
 QUARANTINE: Final = "quarantine"
+FOLDERS: Final = (SEGMENTS, IN_DOUBT, COMMITS, EPOCHS, ATTEMPTS, QUARANTINE)
 
-_SEGMENT: Final = re.compile(r"(\d+)-(\d+)")
+_KEY: Final = re.compile(r"\d+-\d+")
+_SAID: Final = re.compile(r"(\d+)-(\d+)-(\d+)\.ok")
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The size of a segment: rows, and their bytes before compression. ``length``: of its file; 0: not known."""
+
+    rows: int = 0
+    size: int = 0
+    length: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class SegmentName:
-    """A segment (or tombstone); ``ok``: its session is known to have committed."""
+    """A segment (or tombstone); ``ok``: its session is known to have committed.
+
+    ``extent``: None where its mark does not say it. ``length``: of the file as it was listed; None: it is not there.
+    """
 
     seq: int
     part: int
     ok: bool = False
+    extent: Extent | None = field(default=None, compare=False)
+    length: int | None = field(default=None, compare=False)
 
     @property
     def key(self) -> str:
@@ -70,21 +95,54 @@ class SegmentName:
     @property
     def mark(self) -> str:
         """The file that says ``ok``."""
-        return f"{SEGMENTS}/{self.key}.ok"
+        said = "" if self.extent is None else f".{self.extent.rows}-{self.extent.size}-{self.extent.length}"
+        return f"{SEGMENTS}/{self.key}{said}.ok"
 
 
-def segment_names(files: list[str], *, lost: bool = False) -> list[SegmentName]:
-    """The segments of a listing, in order; ``lost``: with those of which only the ``.ok`` is there."""
-    confirmed = {name.removesuffix(".ok") for name in files if name.endswith(".ok")}
-    there = {name.removesuffix(".arrow") for name in files if name.endswith(".arrow")}
-    found = [match for match in map(_SEGMENT.fullmatch, there | confirmed if lost else there) if match]
-    return sorted(SegmentName(int(m[1]), int(m[2]), m.string in confirmed) for m in found)
+def segment_names(files: Iterable[str] | Mapping[str, int], *, lost: bool = False) -> list[SegmentName]:
+    """The segments of a listing, in order; ``lost``: with those of which only the ``.ok`` is there.
+
+    ``files``: names in the folder; a mapping has the bytes of each.
+    """
+    sizes = files if isinstance(files, Mapping) else dict.fromkeys(files, -1)
+    lengths: dict[str, int] = {}
+    marks: dict[str, str] = {}
+    for name, size in sizes.items():
+        key, _, rest = name.partition(".")
+        if rest == "arrow":
+            lengths[key] = size
+        elif rest.endswith("ok"):
+            marks[key] = max(rest, marks.get(key, ""))
+    names = []
+    for key in sorted(lengths.keys() | marks.keys() if lost else lengths):
+        if _KEY.fullmatch(key):
+            seq, _, part = key.partition("-")
+            names.append(SegmentName(int(seq), int(part), key in marks, _extent(marks.get(key)), lengths.get(key)))
+    return names
 
 
-def unconfirmed(files: list[str]) -> list[str]:
+def _extent(mark: str | None) -> Extent | None:
+    """As a mark's name says it after the key; None: it does not."""
+    found = _SAID.fullmatch(mark) if mark and mark != "ok" else None
+    return Extent(*map(int, found.groups())) if found else None
+
+
+def unconfirmed(files: Collection[str]) -> list[str]:
     """The files of segments, in a listing, that have no ``.ok``: usually very few of very many."""
-    marked = {f"{name[:-3]}.arrow" for name in files if name.endswith(".ok")}
+    marked = {f"{name.partition('.')[0]}.arrow" for name in files if name.endswith(".ok")}
     return [name for name in files if name.endswith(".arrow") and name not in marked]
+
+
+def numbers_of(key: str) -> tuple[int, int]:
+    """The batch and the part of `SegmentName.key`."""
+    seq, _, part = key.partition("-")
+    return int(seq), int(part)
+
+
+def prefix_of(first: int, last: int) -> str:
+    """The beginning that the names of all batches from ``first`` to ``last`` have in common."""
+    names = zip(batch_name(first), batch_name(last), strict=False)
+    return "".join(one for one, _ in takewhile(lambda each: each[0] == each[1], names))
 
 
 def batch_name(seq: int) -> str:

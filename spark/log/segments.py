@@ -2,19 +2,19 @@
 
 The schema's metadata have version and attempt, the column ``_digest`` is no column of Spark's, each RecordBatch has its
 checksum as metadata, and the last one has no rows but the number of rows and their bytes, which are known only when all
-is written. Version 2, which is still read, had no checksums; version 1 had no digests either, and the number of rows in
-the schema's metadata.
+is written. Older versions are still read: 3 differs in the name of the mark beside it (`redelivery.spark.log.names`), 2
+had no checksums, and 1 no digests either, and the number of rows in the schema's metadata.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
 from redelivery.spark.log.checksums import CHECKSUM, UNREADABLE, checksum
+from redelivery.spark.log.names import Extent
 from redelivery.spark.log.store.interface import DamagedError, StoreError
 from redelivery.spark.rows.digests import SIZE, Key
 
@@ -29,7 +29,7 @@ __all__ = [
     "segment_rows",
 ]
 
-VERSION: Final = 3
+VERSION: Final = 4
 _WITHOUT: Final = (b"1", b"2")  # versions without checksums
 _ATTEMPT, _ROWS, _BYTES, _FORMAT = b"attempt", b"rows", b"bytes", b"v"
 _DIGEST: Final = "_digest"
@@ -38,14 +38,6 @@ _DIGEST_TYPE: Final[Any] = pa.binary(SIZE)
 
 class SegmentError(StoreError):
     """A file is a segment of a newer version."""
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """The size of a segment: rows, and their bytes before compression."""
-
-    rows: int = 0
-    size: int = 0
 
 
 class SegmentWriter:

@@ -47,6 +47,11 @@ class UncommittedIds:
         self._window_ms = window * 1000
         self._now = now
         self._read: dict[str, InDoubtSegment] = {}  # by file: they never change
+        self._held: set[str] | None = None
+
+    def hold(self, files: Iterable[str]) -> None:
+        """Nobody else writes entries from here on. ``files``: those that there are."""
+        self._held = set(files)
 
     def segments(
         self, watermark: int, seq: int = 0, parts: int = 0, unmarked: Sequence[SegmentName] | None = None
@@ -70,6 +75,10 @@ class UncommittedIds:
             if entry.keys and not self.has_ended(entry.since)
         }
 
+    def entries(self) -> tuple[str, ...]:
+        """The files of the folder ``doubt/``."""
+        return tuple(self._store.list(IN_DOUBT) if self._held is None else sorted(self._held))
+
     def keys(self, segment: SegmentName) -> tuple[Key, ...]:
         """The keys of a segment's rows; none of one that is gone, or damaged, which is reported when it is read."""
         try:
@@ -88,19 +97,23 @@ class UncommittedIds:
             if keys:
                 entry = to_json({"since": self._now(), "keys": [_to_json(key) for key in keys]})
                 self._store.put_if_absent(f"{IN_DOUBT}/{each.key}.json", entry)
+                if self._held is not None:
+                    self._held = self._held | {f"{each.key}.json"}  # not in place: a lane's thread may be looking
 
     def forget_old(self) -> None:
         """Delete what is older than the window."""
         for name, entry in self._entries().items():
             if self.has_ended(entry.since):
                 self._store.delete(name)
+                if self._held is not None:
+                    self._held = self._held - {name.rpartition("/")[2]}
 
     def has_ended(self, since: float) -> bool:
         """Check whether the window of a batch that was committed then has ended."""
         return since + self._window_ms <= self._now()
 
     def _entries(self) -> dict[str, InDoubtSegment]:
-        names = [f"{IN_DOUBT}/{file}" for file in self._store.list(IN_DOUBT)]
+        names = [f"{IN_DOUBT}/{file}" for file in self.entries()]
         entries = {name: self._read.get(name) or self._entry(name) for name in names}
         return {name: entry for name, entry in entries.items() if entry is not None}
 

@@ -14,29 +14,32 @@ The files are listed in `redelivery.spark.log.names`.
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import redelivery
 from redelivery.spark.log.claims import Claim
-from redelivery.spark.log.commits import Commits
+from redelivery.spark.log.commits import Commits, Part
 from redelivery.spark.log.epochs import PATIENCE, Epochs, FencedError
+from redelivery.spark.log.failed import FailedBatches
+from redelivery.spark.log.identity import made_identity, read_identity
 from redelivery.spark.log.names import (
     ATTEMPTS,
     COMMITS,
     EPOCHS,
+    FOLDERS,
     IDENTITY,
     IN_DOUBT,
     QUARANTINE,
     SEGMENTS,
+    Extent,
     SegmentName,
     batch_name,
     leading_number,
-    read_json,
+    prefix_of,
     segment_names,
-    to_json,
+    unconfirmed,
 )
 from redelivery.spark.log.store.interface import (
     DELETED,
@@ -53,12 +56,11 @@ from redelivery.transports.wire.clock import epoch_ms
 __all__ = ["FencedError", "SegmentName", "Wal"]
 
 DAY: Final = 86_400.0
-_VERSION: Final = 2
 _TIDY_EVERY: Final = 20  # commits
 _TEMPORARY_AGE: Final = 3600.0  # seconds; no write takes that long
 
 
-class Wal:
+class Wal(FailedBatches):
     """One stream's log, made by `open` or `attach`. Each process has its own; threads may share one.
 
     Every method raises StoreError when the store fails. Batches are numbered from 1.
@@ -75,6 +77,7 @@ class Wal:
         self._uncommitted = UncommittedIds(store, dedupe_window, now)
         self._committed = Commits(store, self._uncommitted)
         self._until_tidy = 0
+        self._deleted = 0  # the last batch whose segments are; what turns up there late goes with the next
 
     @classmethod
     def open(
@@ -92,16 +95,10 @@ class Wal:
             StoreError: the store cannot be used.
             ConfigError: the log was written by a newer version.
         """
-        store.make_folders((SEGMENTS, IN_DOUBT, COMMITS, EPOCHS, ATTEMPTS, QUARANTINE, PROBES))
+        store.make_folders((*FOLDERS, PROBES))
         if check:
             check_create_if_absent(store)
-        identity = _identity(store)
-        if identity is None:
-            store.put_if_absent(IDENTITY, to_json({"v": _VERSION, "wal": uuid.uuid4().hex}))
-            identity = _identity(store)
-            if identity is None:
-                raise StoreError(f"{store.location}/{IDENTITY} was just written and is not there")
-        return cls(store, identity, dedupe_window, now)
+        return cls(store, made_identity(store), dedupe_window, now)
 
     @classmethod
     def attach(
@@ -112,7 +109,7 @@ class Wal:
         Raises:
             ConfigError: this host sees no such log at the location, so the location is not shared.
         """
-        found = _identity(store)
+        found = read_identity(store)
         if found != identity:
             raise redelivery.ConfigError(
                 f"walLocation {store.location} on this host holds {f'log {found}' if found else 'no log'}, but the "
@@ -166,9 +163,15 @@ class Wal:
         """The segments that there are, in order, tombstones included."""
         return segment_names(self.store.list(SEGMENTS))
 
-    def traces(self) -> list[SegmentName]:
-        """As `segments`, with those of which only the ``.ok`` is there."""
-        return segment_names(self.store.list(SEGMENTS), lost=True)
+    def survey(self) -> list[SegmentName]:
+        """As `segments`, with those of which only the ``.ok`` is there.
+
+        For a query that has taken its turn: from here on nobody else commits, so what is committed is not listed again.
+        """
+        found = self.store.files(FOLDERS)
+        self._committed.hold(found[COMMITS])
+        self._uncommitted.hold(found[IN_DOUBT])
+        return segment_names(found[SEGMENTS], lost=True)
 
     def publish(self, seq: int, part: int, data: Data) -> bool:
         """Make a segment durable under this name; False if another one has it (or a tombstone)."""
@@ -186,11 +189,9 @@ class Wal:
             StoreError: the log was deleted.
             FencedError: the batch was committed before and without this segment, which is withdrawn; roll back.
         """
-        if _identity(self.store) != self.identity:
+        if read_identity(self.store) != self.identity:
             raise StoreError(f"{self.store.location}/{IDENTITY} is not there any more: {DELETED}")
-        committed = self.watermark() >= seq  # before the record, which may come in between
-        record = self._committed.record(seq)
-        if (record is None and not committed) or (record is not None and record.get(str(part)) == attempt):
+        if self._committed.uses(seq, part, attempt):
             return
         self.withdraw(seq, part)
         raise FencedError(
@@ -206,9 +207,13 @@ class Wal:
         """
         return self.store.open_arrow(SegmentName(seq, part).data)
 
-    def confirm(self, seq: int, part: int) -> None:
-        """The session's commit is known to have succeeded: the broker will not redeliver these messages."""
-        self.store.put_if_absent(SegmentName(seq, part).mark, b"")
+    def confirm(self, seq: int, part: int, said: Extent | Part | None = None) -> None:
+        """The session's commit is known to have succeeded: the broker will not redeliver these messages.
+
+        ``said``: what the mark says of the segment, so that nobody need open it: with receiver=driver its extent.
+        """
+        name = SegmentName(seq, part, extent=said if isinstance(said, Extent) else None)
+        self.store.put_if_absent(name.mark, said.mark() if isinstance(said, Part) else b"")
 
     def withdraw(self, seq: int, part: int) -> None:
         """Delete a segment of a committed batch; only for the attempt that published it too late."""
@@ -235,9 +240,31 @@ class Wal:
         """
         return self._uncommitted.segments(self.watermark(), seq, parts, unmarked)
 
+    def entries_in_doubt(self) -> Sequence[str]:
+        """The files that say of committed batches what the broker may redeliver, for `in_doubt_for_task`."""
+        return self._uncommitted.entries()
+
+    def in_doubt_for_task(self, seq: int, parts: int, entries: Sequence[str]) -> dict[str, InDoubtSegment]:
+        """As `in_doubt`, for a task of the batch ``seq`` of receiver=executor.
+
+        All batches before were committed when it was planned, with these ``entries``: what has changed since is in the
+        other parts of its batch. A task whose own batch is committed meanwhile does not commit.
+        """
+        self._uncommitted.hold(entries)
+        files = self.store.starting(SEGMENTS, f"{batch_name(seq)}-") if parts > 1 else []
+        return self._uncommitted.segments(seq - 1, seq, parts, segment_names(unconfirmed(files)))
+
     def confirmed(self, key: str) -> bool:
         """Check whether the session that published the segment of this name's key is known to have committed."""
-        return self.store.exists(f"{SEGMENTS}/{key}.ok")
+        return any(name.endswith(".ok") for name in self.store.starting(SEGMENTS, f"{key}."))
+
+    def part_confirmed(self, seq: int, part: int) -> bool:
+        """As `confirmed`, of receiver=executor, whose marks say nothing in their names."""
+        return self.store.exists(SegmentName(seq, part).mark)
+
+    def parts(self, seq: int, count: int) -> dict[int, Part | None]:
+        """The parts of a batch of receiver=executor; None: it has a tombstone, is damaged, or not there."""
+        return self._committed.parts(SegmentName(seq, part) for part in range(count))
 
     def keys(self, name: SegmentName) -> tuple[Key, ...]:
         """The keys of a segment's rows; none if it is gone or damaged."""
@@ -284,57 +311,25 @@ class Wal:
         self._commit(seq, None, retain, epoch)
 
     def _commit(self, seq: int, parts: int | None, retain: int, epoch: int | None) -> None:
-        self._committed.add(seq, parts, lambda: None if epoch is None else self.check_epoch(epoch))
-        watermark, unread = self._committed.last(retain)
-        self._committed.delete_segments(unread)
         self._until_tidy -= 1
-        if self._until_tidy < 0:
+        tidy = self._until_tidy < 0
+        found = self.store.files(FOLDERS) if tidy else {}
+        files = found[SEGMENTS] if tidy else self.store.starting(SEGMENTS, prefix_of(self._deleted, seq))
+        self._committed.add(seq, parts, lambda: None if epoch is None else self.check_epoch(epoch), files)
+        watermark, unread = self._committed.last(retain)
+        self._committed.delete_segments(unread, files)
+        self._deleted = max(self._deleted, min(unread, seq))
+        if tidy:
             self._until_tidy = _TIDY_EVERY
-            self._tidy(watermark, unread, retain)
+            self._tidy(found, watermark, unread, retain)
 
-    def _tidy(self, watermark: int, unread: int, retain: int) -> None:
+    def _tidy(self, found: Mapping[str, Iterable[str]], watermark: int, unread: int, retain: int) -> None:
         """Delete what no query needs any more; what is said of batches that are retained is needed with them."""
         for folder, last in ((ATTEMPTS, watermark), (QUARANTINE, unread)):
-            for name in self.store.list(folder):
+            for name in found[folder]:
                 if 0 <= leading_number(name) <= last:
                     self.store.delete(f"{folder}/{name}")
         self._committed.forget_old(retain)
         self._uncommitted.forget_old()
-        self._epochs.forget_old()
+        self._epochs.forget_old(found[EPOCHS])
         self.store.clean(_TEMPORARY_AGE)
-
-    # Batches that fail
-
-    def attempts(self, seq: int) -> int:
-        """The number of times that `count_attempt` was called for the batch."""
-        return sum(leading_number(name) == seq for name in self.store.list(ATTEMPTS))
-
-    def count_attempt(self, seq: int) -> int:
-        """Spark plans the batch once more; the number of times, this one included."""
-        number = self.attempts(seq) + 1
-        while not self.store.put_if_absent(f"{ATTEMPTS}/{batch_name(seq)}-{number:06d}", b""):
-            number += 1
-        return number
-
-    def quarantine(self, seq: int) -> None:
-        """The batch's messages are dead letters: nothing of it is read any more."""
-        self.store.put_if_absent(f"{QUARANTINE}/{batch_name(seq)}", b"")
-
-    def quarantined(self, seq: int) -> bool:
-        """Check whether `quarantine` was called for the batch."""
-        return self.store.exists(f"{QUARANTINE}/{batch_name(seq)}")
-
-
-def _identity(store: SegmentStore) -> str | None:
-    found = read_json(store, IDENTITY)
-    if found is None:
-        return None
-    version, identity = found.get("v"), found.get("wal")
-    if not isinstance(version, int) or not isinstance(identity, str):
-        raise StoreError(f"{store.location}/{IDENTITY} is damaged: {found!r}; restore walLocation from a copy")
-    if version > _VERSION:
-        raise redelivery.ConfigError(
-            f"walLocation {store.location} was written by a newer redelivery (version {version}, this one reads "
-            f"{_VERSION}): install that version, or use a new walLocation and checkpointLocation"
-        )
-    return identity

@@ -39,6 +39,7 @@ class DriverStreamReader(JmsStreamReader):
 
     def initialOffset(self) -> dict[str, Any]:
         """Behind the last batch that was committed: what is in the segments after it is read, not lost."""
+        _ = self.listed
         return DriverOffset(self.wal.identity, self.wal.watermark()).json()
 
     def latestOffset(self, start: Mapping[str, Any], limit: object = None) -> dict[str, Any]:
@@ -114,12 +115,13 @@ class DriverStreamReader(JmsStreamReader):
 
     def _started(self, seq: int) -> Lanes:
         if self._lanes is None:
-            wal, epoch = self.wal, self.epoch  # before we look: from here on nobody else publishes for good
-            survey = survey_chain(wal, seq)
+            wal, epoch = self.wal, self.epoch
+            survey = survey_chain(wal, seq, self.listed)
             self.report_loss(survey.lost)
             known = survey.found | dict.fromkeys(survey.lost, Extent())
             head = max([seq, wal.watermark(), *known])
             self._lanes = Lanes(self.options, wal, head, epoch, known, survey.unmarked)
+            self.listed = []  # it may have been long
         return self._lanes
 
     def _end(self, seq: int, known: Mapping[int, Extent], most: int) -> int:

@@ -15,10 +15,10 @@ from typing import Any, Final
 from pyspark import TaskContext
 from pyspark.sql.datasource import InputPartition
 
+from redelivery.spark.log.commits import Part
 from redelivery.spark.log.damage import survey_batch
-from redelivery.spark.log.segments import segment_rows
-from redelivery.spark.log.store.interface import DamagedError, Tombstone
-from redelivery.spark.log.wal import SegmentName, Wal
+from redelivery.spark.log.names import numbers_of
+from redelivery.spark.log.wal import Wal
 from redelivery.spark.read.attempts import count_attempt
 from redelivery.spark.read.inspect.probe import Probe
 from redelivery.spark.read.offsets import ExecutorOffset, parse_offset
@@ -38,7 +38,7 @@ _MOMENT: Final = 0.02  # seconds without a message after which a queue has nothi
 class SharePartition(InputPartition):
     """One task's share: ``quota`` messages at most, kept as the segment ``seq``-``part``, one of ``parts``.
 
-    ``first``: seconds that it waits for a first message.
+    ``first``: seconds that it waits for a first message. ``doubt``: of `Wal.entries_in_doubt`.
     """
 
     seq: int
@@ -48,17 +48,19 @@ class SharePartition(InputPartition):
     wal: str
     epoch: int
     first: float
+    doubt: Sequence[str]
 
 
 class ExecutorStreamReader(JmsStreamReader):
     """See the module. The plan of a batch stands in its offset, so that a restart with other options repeats it."""
 
     _probe: Probe | None = None
-    _surveyed, _parts = 0, 0  # the last batch that was looked for, and how many parts it had
+    _surveyed, _parts = 0, 0  # the batch that was looked for as the query began, and how many parts it had
+    _nothing = 0, False  # the last batch that was looked at, and whether it had no rows
 
     def initialOffset(self) -> dict[str, Any]:
         """Behind the last batch that was committed."""
-        _ = self.epoch  # from here on no other query commits
+        _ = self.listed
         return ExecutorOffset(self.wal.identity, self.wal.watermark(), 0, 0).json()
 
     def latestOffset(self, start: Mapping[str, Any], limit: object = None) -> dict[str, Any]:
@@ -105,8 +107,9 @@ class ExecutorStreamReader(JmsStreamReader):
         wait = max(_FIRST, self.options.receive_timeout)
         if self.deadline is not None:  # a batch of nothing ends the query, so a broker that is slow to push has as long
             wait = max(wait, self.options.available_now_idle)
+        doubt = self.wal.entries_in_doubt()
         return [
-            SharePartition(last.seq, part, last.parts, share + (part < more), last.wal, self.epoch, wait)
+            SharePartition(last.seq, part, last.parts, share + (part < more), last.wal, self.epoch, wait, doubt)
             for part in range(last.parts)
         ]
 
@@ -142,11 +145,11 @@ class ExecutorStreamReader(JmsStreamReader):
 
     def _came_to_nothing(self, offset: ExecutorOffset) -> bool:
         """Check whether the batch that ends there is known to have no rows."""
-        try:
-            readers = [self.wal.reader(offset.seq, part) for part in range(offset.parts)]
-        except (Tombstone, DamagedError):  # of a task that was never run, or unknown: there may be more
-            return False
-        return bool(readers) and all(reader is not None and segment_rows(reader) == 0 for reader in readers)
+        if self._nothing[0] != offset.seq:
+            parts = self.wal.parts(offset.seq, offset.parts).values()
+            # None: of a task that was never run, or unknown: there may be more
+            self._nothing = offset.seq, bool(parts) and all(part is not None and part.rows == 0 for part in parts)
+        return self._nothing[1]
 
     def _unread(self, seq: int) -> int:
         """The parts that a query before this one has published for a batch that it never planned: this one reads them.
@@ -154,21 +157,16 @@ class ExecutorStreamReader(JmsStreamReader):
         Raises:
             DataLossError: some of it is gone or damaged, and `failOnDataLoss` is true.
         """
-        if self._surveyed == seq:
-            return self._parts
-        survey = survey_batch(self.wal, seq)
-        self.report_loss(survey.lost)
-        self._surveyed, self._parts = seq, max([0, *(part + 1 for part in (*survey.found, *survey.lost))])
-        return self._parts
+        if not self._surveyed:
+            survey = survey_batch(self.wal, seq, self.listed)
+            self.report_loss(survey.lost)
+            self._surveyed, self._parts = seq, max([0, *(part + 1 for part in (*survey.found, *survey.lost))])
+            self.listed = []
+        return self._parts if self._surveyed == seq else 0
 
     def _is_free(self, share: SharePartition) -> bool:
         """Check that nobody has published this part. The problem of one that is there is reported when it is read."""
-        try:
-            if self.wal.reader(share.seq, share.part) is not None:
-                return False
-        except (DamagedError, Tombstone):
-            return False
-        return not self.wal.confirmed(SegmentName(share.seq, share.part).key)
+        return not (self.wal.there(share.seq, share.part) or self.wal.part_confirmed(share.seq, share.part))
 
     def _receive(self, share: SharePartition) -> None:
         wal, options = self.wal, self.options
@@ -194,7 +192,7 @@ class ExecutorStreamReader(JmsStreamReader):
         wal.check_epoch(share.epoch)  # no withdrawal: the newer query may have found and planned it
         wal.check_published(share.seq, share.part, made.attempt)
         if batch is None or receiver.confirm():
-            wal.confirm(share.seq, share.part)
+            wal.confirm(share.seq, share.part, Part(made.attempt, made.rows))
 
     def _pause(self) -> BatchPause:
         """A backlog is received for `maxReceiveTime`, a trickle for `receiveTimeout`, so that Spark gets its rows."""
@@ -210,8 +208,10 @@ class _SegmentsInDoubt:
 
     def in_doubt(self) -> Mapping[str, Sequence[Key]]:
         """The segments in doubt of other tasks and batches."""
-        return {name: each.keys for name, each in self.wal.in_doubt(self.share.seq, self.share.parts).items()}
+        share = self.share
+        found = self.wal.in_doubt_for_task(share.seq, share.parts, share.doubt)
+        return {name: each.keys for name, each in found.items()}
 
     def confirmed(self, name: str) -> bool:
         """Check whether the segment has its mark."""
-        return self.wal.confirmed(name)
+        return self.wal.part_confirmed(*numbers_of(name))

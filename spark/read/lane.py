@@ -145,8 +145,9 @@ class LaneReceiver:
         if number is None:
             self.receiver.close()  # its messages are redelivered, and dropped if they were read
             return
+        extent = Extent(batch.rows, batch.size, len(batch.data))
         batch.release()
         self._wal.check_epoch(self._epoch)
         if self.receiver.confirm():
-            self._chain.confirm(number)
-        self._found(number, Extent(batch.rows, batch.size))
+            self._chain.confirm(number, extent)
+        self._found(number, extent)

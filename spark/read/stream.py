@@ -68,6 +68,12 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         return self.wal.take_turn(Claim.of_this_process())
 
+    @cached_property
+    def listed(self) -> list[SegmentName]:
+        """The segments that there were when this query had taken its turn. Raises IllegalStateError of `epoch`."""
+        _ = self.epoch  # before we look: from here on nobody else publishes or commits for good
+        return self.wal.survey()
+
     def leave(self) -> None:
         """The query ends: the next one need not wait for us."""
         if "epoch" in self.__dict__:
@@ -105,7 +111,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             problem = f"is damaged ({error})"
         except Tombstone:
             parts = self.options.receiver == "executor"
-            if parts and not self.wal.confirmed(name.key) and self.wal.watermark() >= seq:
+            if parts and not self.wal.part_confirmed(seq, part) and self.wal.watermark() >= seq:
                 raise
             problem = "is empty"
         self.report_loss({seq: f"{self.wal.store.location}/{name.data} {problem}"})

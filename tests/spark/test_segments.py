@@ -136,9 +136,9 @@ def test_another_arrow_file_is_refused() -> None:
 
 def test_a_newer_version_is_refused() -> None:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, arrow_schema().with_metadata({"v": "4", "attempt": "a"})):
+    with pa.ipc.new_file(sink, arrow_schema().with_metadata({"v": "5", "attempt": "a"})):
         pass
-    with pytest.raises(SegmentError, match=r"version 4, written by a newer release: install that release"):
+    with pytest.raises(SegmentError, match=r"version 5, written by a newer release: install that release"):
         segment_rows(pa.ipc.open_file(sink.getvalue()))
 
 

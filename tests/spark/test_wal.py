@@ -257,7 +257,7 @@ class TestTooLate:
         wal.publish(1, 0, data("late", "m2"))
         assert in_doubt_ids(wal) == set()
         wal.commit(2, 1, retain=0)
-        assert [name for name in store.list("seg") if name.endswith(".arrow")] == []
+        assert not store.starting("seg", "000000000001")
         assert in_doubt_ids(wal) == set()
 
     def test_one_whose_log_was_deleted_does_not_commit(self) -> None:
@@ -269,14 +269,14 @@ class TestTooLate:
         with pytest.raises(StoreError, match=r"_wal.json is not there any more: walLocation was deleted or emptied"):
             wal.check_published(1, 0, "first")
 
-    @pytest.mark.parametrize("moment", [0, 1, 2])
+    @pytest.mark.parametrize("moment", range(5))
     def test_a_commit_between_its_looks_does_not_fence_the_one_whose_segment_it_used(self, moment: int) -> None:
         files, looks = MemoryStore(), list[str]()
         wal = Wal.open(files, check=False)
         wal.publish(1, 0, data("used", "m1"))
 
         def intervene(operation: str, name: str) -> None:
-            if operation in ("list", "get"):
+            if operation in ("list", "get", "exists"):
                 if len(looks) == moment:
                     wal.commit(1, 1)
                 looks.append(name)
@@ -284,7 +284,7 @@ class TestTooLate:
         watched = Wal.open(WatchedStore(files, lambda *_: None), check=False)
         watched.store._before_reading = intervene  # type: ignore[attr-defined]  # from here on
         watched.check_published(1, 0, "used")
-        assert len(looks) == 3
+        assert len(looks) > moment
         assert ids_of(wal, 1) == ["m1"]
 
 

@@ -54,7 +54,7 @@ def test_what_the_beginning_of_the_query_has_listed_is_not_listed_again() -> Non
         world.others.publish(seq, 0, data(str(seq), f"m{seq}"))
         if seq != 50:
             world.others.confirm(seq, 0)
-    unmarked = survey_chain(world.wal, 0).unmarked
+    unmarked = survey_chain(world.others, 0).unmarked
     world.asked.clear()
     chain = SegmentChain(world.wal, 100, unmarked=unmarked)
     assert list(chain.in_doubt().values()) == [(*keys("m50"),)]

@@ -81,6 +81,14 @@ class WatchedStore(SegmentStore):
         self._before_reading("exists", name)
         return self._store.exists(name)
 
+    def starting(self, folder: str, prefix: str) -> builtins.list[str]:
+        self._before_reading("list", folder)
+        return self._store.starting(folder, prefix)
+
+    def files(self, folders: Iterable[str]) -> dict[str, dict[str, int]]:
+        self._before_reading("list", "")
+        return self._store.files(folders)
+
     def delete(self, name: str) -> None:
         self._before("delete", name)
         self._store.delete(name)
@@ -96,19 +104,19 @@ class MemoryStore(SegmentStore):
     location = "memory"
 
     def __init__(self) -> None:
-        self.files: dict[str, bytes] = {}
+        self.contents: dict[str, bytes] = {}
 
     def put_if_absent(self, name: str, data: Data) -> bool:
         content = bytes(data)
-        return self.files.setdefault(name, content) is content
+        return self.contents.setdefault(name, content) is content
 
     def get(self, name: str) -> bytes | None:
-        return self.files.get(name)
+        return self.contents.get(name)
 
     def open_arrow(self, name: str) -> Any:
         from redelivery.spark.log.store.interface import Tombstone
 
-        content = self.files.get(name)
+        content = self.contents.get(name)
         if content == b"":
             raise Tombstone(f"{self.location}/{name} is a tombstone")
         try:
@@ -117,10 +125,10 @@ class MemoryStore(SegmentStore):
             raise DamagedError(f"{self.location}/{name} is not an Arrow file: {error}") from error
 
     def exists(self, name: str) -> bool:
-        return name in self.files
+        return name in self.contents
 
     def delete(self, name: str) -> None:
-        self.files.pop(name, None)
+        self.contents.pop(name, None)
 
     def list(self, folder: str) -> builtins.list[str]:
-        return sorted(name.rpartition("/")[2] for name in self.files if name.rpartition("/")[0] == folder)
+        return sorted(name.rpartition("/")[2] for name in self.contents if name.rpartition("/")[0] == folder)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, Final
@@ -36,6 +37,8 @@ class FsspecStore(SegmentStore):
         self.location = url.rstrip("/")
         self._fs, root = _file_system(self.location, dict(options or {}))
         self._root = root.rstrip("/")
+        # One request for a small file: without it s3fs asks for the size first, and lists if there is no such file.
+        self._small = {"max_concurrency": 1} if hasattr(self._fs, "call_s3") else {}
         if not _creates(self._fs):
             raise redelivery.ConfigError(
                 f"walLocation {url!r}: {type(self._fs).__name__} cannot create a file only if it is absent; "
@@ -62,16 +65,19 @@ class FsspecStore(SegmentStore):
 
     def get(self, name: str) -> bytes | None:
         """See `SegmentStore`."""
+        return self._content(name, self._small)
+
+    def _content(self, name: str, how: Mapping[str, Any]) -> bytes | None:
         with self._naming(name):
             try:
-                content: bytes = self._fs.cat_file(self._path(name))
+                content: bytes = self._fs.cat_file(self._path(name), **how)
             except FileNotFoundError:
                 return None
             return content
 
     def open_arrow(self, name: str) -> Any:
         """See `SegmentStore`. The whole file is read into memory."""
-        content = self.get(name)
+        content = self._content(name, {})
         if content is None:
             return None
         if not content:
@@ -79,20 +85,61 @@ class FsspecStore(SegmentStore):
         return opened(pa.BufferReader(content), f"{self.location}/{name}")
 
     def exists(self, name: str) -> bool:
-        """See `SegmentStore`."""
+        """See `SegmentStore`. On S3 one HEAD: where there is no such name, s3fs would list what may be below it."""
         with self._naming(name):
             self._fs.invalidate_cache()
-            return bool(self._fs.exists(self._path(name)))
+            if not hasattr(self._fs, "call_s3"):
+                return bool(self._fs.exists(self._path(name)))
+            bucket, key, _ = self._fs.split_path(self._path(name))
+            try:
+                self._fs.call_s3("head_object", Bucket=bucket, Key=key)
+            except FileNotFoundError:
+                return False
+            return True
 
-    def list(self, folder: str) -> list[str]:
+    def list(self, folder: str) -> builtins.list[str]:
         """See `SegmentStore`."""
-        with self._naming(folder):
+        return self.starting(folder, "")
+
+    def starting(self, folder: str, prefix: str) -> builtins.list[str]:
+        """See `SegmentStore`: the names below one prefix, a request for each thousand."""
+        wanted = f"{folder}/{prefix}"
+        found = (name[len(folder) + 1 :] for name in self._found(folder, wanted) if name.startswith(wanted))
+        return sorted(name for name in found if "/" not in name)
+
+    def files(self, folders: Iterable[str]) -> dict[str, dict[str, int]]:
+        """See `SegmentStore`: one listing of everything."""
+        found: dict[str, dict[str, int]] = {folder: {} for folder in folders}
+        for name, size in self._found("", "").items():
+            folder, _, file = name.rpartition("/")
+            if folder in found:
+                found[folder][file] = size
+        return found
+
+    def _found(self, name: str, prefix: str) -> dict[str, int]:
+        """The files of the store whose names begin with ``prefix``, where the file system can tell them; or more."""
+        with self._naming(name):
             self._fs.invalidate_cache()
             try:
-                entries = self._fs.ls(self._path(folder), detail=True)
+                found = self._fs.find(self._root, detail=True, prefix=prefix)
             except FileNotFoundError:
-                return []
-        return sorted(each["name"].rpartition("/")[2] for each in entries if each["type"] == "file")
+                return {}
+        skipped = len(self._root) + 1
+        return {name[skipped:]: each["size"] for name, each in found.items() if each["type"] == "file"}
+
+    def get_all(self, names: Iterable[str]) -> dict[str, bytes]:
+        """See `SegmentStore`: asked for at the same time."""
+        asked = [*names]
+        paths = [self._path(name) for name in asked]
+        contents = self._fs.cat_ranges(paths, None, None, on_error="return", **self._small)
+        found = {}
+        for name, content in zip(asked, contents, strict=True):
+            with self._naming(name):
+                if not isinstance(content, Exception):
+                    found[name] = content
+                elif not isinstance(content, FileNotFoundError):
+                    raise content
+        return found
 
     def delete(self, name: str) -> None:
         """See `SegmentStore`."""

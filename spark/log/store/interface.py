@@ -7,6 +7,7 @@ gets True, and what it wrote is then durable and whole. A place that cannot prom
 
 from __future__ import annotations
 
+import builtins
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -91,6 +92,19 @@ class SegmentStore(ABC):
     @abstractmethod
     def list(self, folder: str) -> list[str]:
         """The names of the files in a folder without the folder, sorted; [] if there is no such folder."""
+
+    def starting(self, folder: str, prefix: str) -> builtins.list[str]:
+        """Of `list`, the names that begin with ``prefix``."""
+        return [name for name in self.list(folder) if name.startswith(prefix)]
+
+    def files(self, folders: Iterable[str]) -> dict[str, dict[str, int]]:
+        """The names of all files in these folders, by folder, with the bytes of each; -1 where they are not known."""
+        return {folder: dict.fromkeys(self.list(folder), -1) for folder in folders}
+
+    def get_all(self, names: Iterable[str]) -> dict[str, bytes]:
+        """The contents of those of the files that there are, by name."""
+        found = {name: self.get(name) for name in names}
+        return {name: content for name, content in found.items() if content is not None}
 
     @abstractmethod
     def delete(self, name: str) -> None:

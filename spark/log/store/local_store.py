@@ -94,6 +94,15 @@ class LocalStore(SegmentStore):
             except FileNotFoundError:
                 return []
 
+    def files(self, folders: Iterable[str]) -> dict[str, dict[str, int]]:
+        """See `SegmentStore`."""
+        return {folder: self._sizes(folder) for folder in folders}
+
+    def _sizes(self, folder: str) -> dict[str, int]:
+        with self._naming(folder), suppress(FileNotFoundError), os.scandir(self._path(folder)) as entries:
+            return {entry.name: _size(entry) for entry in entries if not entry.name.startswith(_TEMPORARY)}
+        return {}
+
     def delete(self, name: str) -> None:
         """See `SegmentStore`."""
         with self._naming(name):
@@ -135,6 +144,15 @@ class LocalStore(SegmentStore):
             yield
         except OSError as error:
             raise StoreError(f"{self._path(name)}: {error.strerror or error}") from error
+
+
+def _size(entry: os.DirEntry[str]) -> int:
+    if entry.name.endswith(".ok"):  # nobody asks
+        return -1
+    try:
+        return entry.stat().st_size
+    except FileNotFoundError:  # deleted meanwhile
+        return -1
 
 
 def _path_of(location: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,11 @@ class KillingFileSystem(AbstractFileSystem):
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
         self._orders.obey("before", "list", Path(path).name)
         names = [f"{path}/{name}" for name in os.listdir(path) if not name.startswith(".")]
-        found = [{"name": name, "size": 0, "type": "directory" if os.path.isdir(name) else "file"} for name in names]
+        found = []
+        for name in names:
+            with suppress(FileNotFoundError):
+                kind, size = ("directory" if os.path.isdir(name) else "file"), os.path.getsize(name)
+                found.append({"name": name, "size": size, "type": kind})
         self._orders.obey("after", "list", Path(path).name)
         return found if detail else names
 

@@ -14,7 +14,7 @@ from tests.spark.faults.stage import Stage, summary
 
 # What the second batch writes, so that there is something to lose before and after it.
 SEGMENT = "seg/000000000002-0000.arrow"
-CONFIRMED = "seg/000000000002-0000.ok"
+CONFIRMED = "seg/000000000002-0000.*ok"
 RECORD = "commits/000000000002.json"
 _SEED = count(20_26)
 
@@ -34,7 +34,7 @@ _DRIVER: dict[str, dict[str, Any]] = {
 }
 _COMMIT = {step: _DRIVER[step] for step in _DRIVER if step not in _RECEIVER}
 _TASK: dict[str, dict[str, Any]] = {
-    "before it receives": {"when": "before", "operation": "list", "name": "epochs"},
+    "before it receives": {"when": "before", "operation": "read", "name": "epochs/*"},
     **_RECEIVER,
     "between publication and the check of the record": {"when": "before", "operation": "read", "name": RECORD},
     "while it reads": {"when": "after", "operation": "read", "name": SEGMENT},
