@@ -117,7 +117,7 @@ class FsspecStore(SegmentStore):
         return found
 
     def _found(self, name: str, prefix: str) -> dict[str, int]:
-        """The files of the store whose names begin with ``prefix``, where the file system can tell them; or more."""
+        """The files of the store whose names begin with ``prefix``, where the file system can filter; or more."""
         with self._naming(name):
             self._fs.invalidate_cache()
             try:
