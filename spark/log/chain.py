@@ -46,6 +46,7 @@ class SegmentChain:
         self._taken = taken
         self._check = check
         self._unmarked = unmarked
+        self._recorded = 0  # the last segment of ours that `records` says was there
         self._known: dict[str, InDoubtSegment] | None = None  # looked for once, when it is first asked for
 
     def in_doubt(self) -> Mapping[str, Sequence[Key]]:
@@ -96,6 +97,13 @@ class SegmentChain:
                 if keys:
                     self._all_known()[name.key] = InDoubtSegment(tuple(keys))
                 return name.seq
+
+    def record_head(self, number: int) -> None:
+        """Write down that a segment of ours is there, before its session commits. One before it says no more."""
+        self._wal.records.add_head(number, 0)
+        if self._recorded:
+            self._wal.records.forget_head(self._recorded, 0)
+        self._recorded = number
 
     def confirm(self, number: int, extent: Extent | None = None) -> None:
         """The session of a segment of ours, of this extent, has committed."""

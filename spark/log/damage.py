@@ -1,7 +1,8 @@
 """Segments that are gone, cut off or empty although Spark still needs them: found before a batch is planned with them.
 
 The numbers of `receiver=driver` are a chain, so one that is missing shows by the next one. A part of a batch of
-`receiver=executor` may be missing because its task never ran, but not if its ``.ok`` is there.
+`receiver=executor` may be missing because its task never ran, but not if its ``.ok`` is there. The last one, or a part,
+may be gone with its ``.ok``: that it was there stands in ``heads/`` too.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class DataLossError(JMSError):
 
 
 class Survey:
-    """The segments that are expected: ``found`` by number (or part), and ``lost``, with the problem of each.
+    """The segments that are expected: ``found`` by number (or part), and ``lost`` by name, with the problem of each.
 
     ``unmarked``: of all that were there, those whose session is not known to have committed.
     """
@@ -32,11 +33,11 @@ class Survey:
     ) -> None:
         self.unmarked = unmarked
         self.found: dict[int, Extent] = {}
-        self.lost: dict[int, str] = {}
+        self.lost: dict[SegmentName, str] = {}
         for number, name in names:
             problem = self._examine(wal, number, name)
             if problem:
-                self.lost[number] = f"{wal.store.location}/{name.data} {problem}"
+                self.lost[name] = f"{wal.store.location}/{name.data} {problem}"
 
     def _examine(self, wal: Wal, number: int, name: SegmentName) -> str:
         """The problem of a segment; only one whose mark does not say what it holds is opened."""
@@ -74,7 +75,7 @@ def survey_batch(wal: Wal, seq: int, listed: Iterable[SegmentName]) -> Survey:
     return Survey(wal, ((each.part, each) for each in listed if each.seq == seq))
 
 
-def loss(lost: Mapping[int, str]) -> str:
+def loss(lost: Mapping[SegmentName, str]) -> str:
     """In one sentence, with the first one's file."""
     first = lost[min(lost)]
     others = f", and {len(lost) - 1} more segments are gone or damaged" if len(lost) > 1 else ""

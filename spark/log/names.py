@@ -6,6 +6,8 @@ seg/<seq>-<part>.<rows>-<bytes>-<length>.ok
                                  the session that received the segment is known to have committed; its rows, their
                                  bytes and those of its file stand in the name, so that a listing says what is pending
 seg/<seq>-<part>.ok              the same of receiver=executor, {"attempt", "rows"}; version 2: empty, of both
+heads/<seq>-<part>.head          a session is about to commit the segment: it was there, whatever becomes of its files
+lost/<seq>-<part>                a task has gone on without the segment (failOnDataLoss=false)
 doubt/<seq>-<part>.json          {"since", "keys"}: messages of a committed batch that the broker may redeliver; a
                                  key is [message id or null, digest]. Version 1 had {"since", "ids"}
 commits/<seq>.json               the batch is committed; {part: attempt}: the segments that it was made of
@@ -31,8 +33,10 @@ __all__ = [
     "COMMITS",
     "EPOCHS",
     "FOLDERS",
+    "HEADS",
     "IDENTITY",
     "IN_DOUBT",
+    "LOST",
     "QUARANTINE",
     "SEGMENTS",
     "Extent",
@@ -49,12 +53,14 @@ __all__ = [
 
 IDENTITY: Final = "_wal.json"
 SEGMENTS: Final = "seg"
+HEADS: Final = "heads"
+LOST: Final = "lost"
 IN_DOUBT: Final = "doubt"
 COMMITS: Final = "commits"
 EPOCHS: Final = "epochs"
 ATTEMPTS: Final = "attempts"
 QUARANTINE: Final = "quarantine"
-FOLDERS: Final = (SEGMENTS, IN_DOUBT, COMMITS, EPOCHS, ATTEMPTS, QUARANTINE)
+FOLDERS: Final = (SEGMENTS, HEADS, LOST, IN_DOUBT, COMMITS, EPOCHS, ATTEMPTS, QUARANTINE)
 
 _KEY: Final = re.compile(r"\d+-\d+")
 _SAID: Final = re.compile(r"(\d+)-(\d+)-(\d+)\.ok")
@@ -93,6 +99,11 @@ class SegmentName:
         return f"{SEGMENTS}/{self.key}.arrow"
 
     @property
+    def head(self) -> str:
+        """The file that says that it was there."""
+        return f"{HEADS}/{self.key}.head"
+
+    @property
     def mark(self) -> str:
         """The file that says ``ok``."""
         said = "" if self.extent is None else f".{self.extent.rows}-{self.extent.size}-{self.extent.length}"
@@ -100,21 +111,24 @@ class SegmentName:
 
 
 def segment_names(files: Iterable[str] | Mapping[str, int], *, lost: bool = False) -> list[SegmentName]:
-    """The segments of a listing, in order; ``lost``: with those of which only the ``.ok`` is there.
+    """The segments of a listing, in order; ``lost``: with those of which only the ``.ok`` or ``.head`` is there.
 
     ``files``: names in the folder; a mapping has the bytes of each.
     """
     sizes = files if isinstance(files, Mapping) else dict.fromkeys(files, -1)
     lengths: dict[str, int] = {}
     marks: dict[str, str] = {}
+    heads: set[str] = set()
     for name, size in sizes.items():
         key, _, rest = name.partition(".")
         if rest == "arrow":
             lengths[key] = size
         elif rest.endswith("ok"):
             marks[key] = max(rest, marks.get(key, ""))
+        elif rest == "head":
+            heads.add(key)
     names = []
-    for key in sorted(lengths.keys() | marks.keys() if lost else lengths):
+    for key in sorted(lengths.keys() | marks.keys() | heads if lost else lengths):
         if _KEY.fullmatch(key):
             seq, _, part = key.partition("-")
             names.append(SegmentName(int(seq), int(part), key in marks, _extent(marks.get(key)), lengths.get(key)))

@@ -2,7 +2,8 @@
 
 What makes it lose and duplicate nothing, whichever process dies, and when:
 
-1. A segment is durable before the session that received it commits, and rows are only ever read from segments.
+1. A segment is durable before the session that received it commits, and rows are only ever read from segments. That
+   it was there is written down elsewhere too, before that commit: a segment that is gone with its mark is missed.
 2. A name is given once: of several attempts one publishes, the others roll back and read the winner's segment.
 3. A batch is committed in this order: what nobody published gets a tombstone, so nobody can publish it any more; the
    ids in doubt are written down; a record says which segments the batch was made of, which is the commit; old files go.
@@ -29,6 +30,7 @@ from redelivery.spark.log.names import (
     COMMITS,
     EPOCHS,
     FOLDERS,
+    HEADS,
     IDENTITY,
     IN_DOUBT,
     QUARANTINE,
@@ -41,6 +43,7 @@ from redelivery.spark.log.names import (
     segment_names,
     unconfirmed,
 )
+from redelivery.spark.log.records import Records
 from redelivery.spark.log.store.interface import (
     DELETED,
     PROBES,
@@ -72,6 +75,7 @@ class Wal(FailedBatches):
     def __init__(self, store: SegmentStore, identity: str, dedupe_window: float, now: Callable[[], int]) -> None:
         self.store = store
         self.identity = identity
+        self.records = Records(store)
         self._now = now
         self._epochs = Epochs(store)
         self._uncommitted = UncommittedIds(store, dedupe_window, now)
@@ -164,14 +168,14 @@ class Wal(FailedBatches):
         return segment_names(self.store.list(SEGMENTS))
 
     def survey(self) -> list[SegmentName]:
-        """As `segments`, with those of which only the ``.ok`` is there.
+        """As `segments`, with those of which only the ``.ok`` or ``.head`` is there.
 
         For a query that has taken its turn: from here on nobody else commits, so what is committed is not listed again.
         """
         found = self.store.files(FOLDERS)
         self._committed.hold(found[COMMITS])
         self._uncommitted.hold(found[IN_DOUBT])
-        return segment_names(found[SEGMENTS], lost=True)
+        return segment_names({**found[SEGMENTS], **found[HEADS]}, lost=True)
 
     def publish(self, seq: int, part: int, data: Data) -> bool:
         """Make a segment durable under this name; False if another one has it (or a tombstone)."""
@@ -325,7 +329,7 @@ class Wal(FailedBatches):
 
     def _tidy(self, found: Mapping[str, Iterable[str]], watermark: int, unread: int, retain: int) -> None:
         """Delete what no query needs any more; what is said of batches that are retained is needed with them."""
-        for folder, last in ((ATTEMPTS, watermark), (QUARANTINE, unread)):
+        for folder, last in ((ATTEMPTS, watermark), (QUARANTINE, unread), (HEADS, unread)):
             for name in found[folder]:
                 if 0 <= leading_number(name) <= last:
                     self.store.delete(f"{folder}/{name}")

@@ -118,7 +118,7 @@ class DriverStreamReader(JmsStreamReader):
             wal, epoch = self.wal, self.epoch
             survey = survey_chain(wal, seq, self.listed)
             self.report_loss(survey.lost)
-            known = survey.found | dict.fromkeys(survey.lost, Extent())
+            known = survey.found | {each.seq: Extent() for each in survey.lost}
             head = max([seq, wal.watermark(), *known])
             self._lanes = Lanes(self.options, wal, head, epoch, known, survey.unmarked)
             self.listed = []  # it may have been long
@@ -140,5 +140,6 @@ class DriverStreamReader(JmsStreamReader):
         """A segment before one that is known: None if it is there, so that its lane will report it."""
         if self.wal.there(number, 0):
             return None
-        self.report_loss({number: f"{self.wal.store.location}/{SegmentName(number, 0).data} is gone"})
+        name = SegmentName(number, 0)
+        self.report_loss({name: f"{self.wal.store.location}/{name.data} is gone"})
         return Extent()

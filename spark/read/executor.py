@@ -160,13 +160,15 @@ class ExecutorStreamReader(JmsStreamReader):
         if not self._surveyed:
             survey = survey_batch(self.wal, seq, self.listed)
             self.report_loss(survey.lost)
-            self._surveyed, self._parts = seq, max([0, *(part + 1 for part in (*survey.found, *survey.lost))])
+            parts = {*survey.found, *(each.part for each in survey.lost)}
+            self._surveyed, self._parts = seq, max(parts, default=-1) + 1
             self.listed = []
         return self._parts if self._surveyed == seq else 0
 
     def _is_free(self, share: SharePartition) -> bool:
         """Check that nobody has published this part. The problem of one that is there is reported when it is read."""
-        return not (self.wal.there(share.seq, share.part) or self.wal.part_confirmed(share.seq, share.part))
+        wal, part = self.wal, (share.seq, share.part)
+        return not (wal.there(*part) or wal.part_confirmed(*part) or wal.records.has_head(*part))
 
     def _receive(self, share: SharePartition) -> None:
         wal, options = self.wal, self.options
@@ -191,6 +193,7 @@ class ExecutorStreamReader(JmsStreamReader):
         made.release()
         wal.check_epoch(share.epoch)  # no withdrawal: the newer query may have found and planned it
         wal.check_published(share.seq, share.part, made.attempt)
+        wal.records.add_head(share.seq, share.part)
         if batch is None or receiver.confirm():
             wal.confirm(share.seq, share.part, Part(made.attempt, made.rows))
 

@@ -148,6 +148,7 @@ class LaneReceiver:
         extent = Extent(batch.rows, batch.size, len(batch.data))
         batch.release()
         self._wal.check_epoch(self._epoch)
+        self._chain.record_head(number)
         if self.receiver.confirm():
             self._chain.confirm(number, extent)
         self._found(number, extent)

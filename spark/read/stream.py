@@ -37,12 +37,12 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions) -> None:
         self.options = options
         self.deadline: float | None = None  # of AvailableNow, by the monotonic clock
-        self.lost = 0  # segments that were gone or damaged, and left out
+        self._lost: set[str] = set()  # keys of segments that were gone or damaged, and left out
         if _is_runner():
             signal.signal(signal.SIGTERM, _end)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"options": self.options, "deadline": None, "lost": 0}
+        return {"options": self.options, "deadline": None, "_lost": set()}
 
     @cached_property
     def wal(self) -> Wal:
@@ -114,15 +114,23 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if parts and not self.wal.part_confirmed(seq, part) and self.wal.watermark() >= seq:
                 raise
             problem = "is empty"
-        self.report_loss({seq: f"{self.wal.store.location}/{name.data} {problem}"})
+        self.report_loss({name: f"{self.wal.store.location}/{name.data} {problem}"})
+        self.wal.records.add_lost(seq, part)  # the process that counts is another one
 
-    def report_loss(self, lost: Mapping[int, str]) -> None:
-        """Raise DataLossError for these problems of segments, by number, or log and count them."""
+    @property
+    def lost(self) -> int:
+        """The segments that were gone or damaged, and left out, by this process or by tasks."""
+        if not self.options.fail_on_data_loss:
+            self._lost.update(self.wal.records.take_lost())
+        return len(self._lost)
+
+    def report_loss(self, lost: Mapping[SegmentName, str]) -> None:
+        """Raise DataLossError for these problems of segments, or log and count them."""
         if not lost:
             return
         if self.options.fail_on_data_loss:
             raise DataLossError(loss(lost))
-        self.lost += len(lost)
+        self._lost.update(each.key for each in lost)
         for each in lost.values():
             log.error("%s: going on without it (failOnDataLoss=false)", each)
 
