@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from redelivery.spark.versions import HAS_LIMITS, DataSource
 
@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from redelivery.spark.read.driver import DriverStreamReader
     from redelivery.spark.read.executor import ExecutorStreamReader
     from redelivery.spark.read.inspect.browse import BrowseReader
+    from redelivery.spark.read.refused import RefusedReader
     from redelivery.spark.read.without_limits import UnlimitedStreamReader
     from redelivery.spark.write.writers import BatchWriter, StreamWriter
+
+    Reader: TypeAlias = DriverStreamReader | ExecutorStreamReader | UnlimitedStreamReader | RefusedReader
 
 
 class DefaultSource(DataSource):
@@ -35,13 +38,26 @@ class DefaultSource(DataSource):
         options = self._reading()
         return struct_type(options.properties_type, errors=getattr(options, "errors", False))
 
-    def streamReader(self, schema: Any) -> DriverStreamReader | ExecutorStreamReader | UnlimitedStreamReader:
-        """The receiver that the option `receiver` names. Raises ConfigError: the schema is the user's."""
+    def streamReader(self, schema: Any) -> Reader:
+        """The receiver that the option `receiver` names.
+
+        Raises:
+            ConfigError: the schema is the user's, or an option is refused. In Spark's runner, which hides what is
+                raised here, the reader raises it.
+        """
+        from redelivery.model.errors import ConfigError
         from redelivery.spark.options.query import SourceOptions
         from redelivery.spark.rows.check import check_schema
 
-        options = SourceOptions.parse(self._options())
-        check_schema(schema, options)
+        try:
+            options = SourceOptions.parse(self._options())
+            check_schema(schema, options)
+        except ConfigError as error:
+            from redelivery.spark.read.refused import RefusedReader, is_runner
+
+            if is_runner():
+                return RefusedReader(error)
+            raise
         reader = _stream_reader(options)
         if HAS_LIMITS:
             return reader

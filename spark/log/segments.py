@@ -114,14 +114,19 @@ def segment_attempt(reader: Any) -> str:
 
 
 def segment_keys(reader: Any) -> list[Key]:
-    """The key of each row, in order; version 1: those that have an id. Raises StoreError: see `segment_attempt`."""
+    """The keys of the rows, in order, by which they are recognised; version 1: of those that have an id.
+
+    A row that was received with ``dedupe=off`` has none: its id may be a business key, and to drop another message
+    with it would lose that one. Raises StoreError: see `segment_attempt`.
+    """
     digests = _has_digests(reader)
     found: list[Key] = []
     for number in range(reader.num_record_batches):
         batch, _ = _decoded(reader, number)
         ids = batch.column("message_id").to_pylist()
         if digests:
-            found += zip(ids, batch.column(_DIGEST).to_pylist(), strict=True)
+            keys = zip(ids, batch.column(_DIGEST).to_pylist(), strict=True)
+            found += [key for key in keys if key[1] is not None]
         else:
             found += [(each, None) for each in ids if each is not None]
     return found

@@ -20,6 +20,12 @@ _LARGER: Final = (
     "leave it out: a batch begins when there are rows; .trigger(processingTime='10 seconds') makes larger ones"
 )
 _STAYS: Final = "leave it out: the queue, and what is in it, stays when a query ends"
+_NO_CLOUD: Final = (
+    "username and password to log in at the broker; storageOptions has the credentials of a walLocation in a cloud"
+)
+_PUSHED: Final = "leave it out: the broker pushes messages; prefetch says how many may be on their way"
+_OWN_SCHEMA: Final = "leave it out: the columns are always the same; from_json(string(body), …) reads a body of JSON"
+_A_BINDING: Final = "destination with a queue, which the broker binds to the exchange"
 _ALL_COLUMNS: Final = "leave it out: every row has all columns, so select those that you want after load()"
 
 # Names without case, dots, dashes and underscores; an option's name is shown, any other text is the advice itself.
@@ -39,7 +45,9 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
             "address",
         ),
         *("servers", "connection", "connectionfactory", "connectionstring", "bootstrapservers", "endpoint", "jmsurl"),
-        *("kafkabootstrapservers", "serviceurl", "adminurl", "providerurl", "brokerhost", "brokerport"),
+        *("kafkabootstrapservers", "serviceurl", "adminurl", "providerurl", "brokerhost", "brokerport", "addresses"),
+        *("jmsproviderurl", "jndi", "javanamingproviderurl", "initialcontextfactory", "connectionfactoryname"),
+        *("javanamingfactoryinitial", "messageconsumerfactory", "kinesisendpointurl", "eventhubsconnectionstring"),
     ),
     "the path of url: amqp://host/name": ("vhost", "virtualhost", "amqpvhost"),
     "the scheme of url: stomp+ssl://host:61614 or amqps://host:5671": ("ssl", "tls", "usessl", "usetls", "sslenabled"),
@@ -47,8 +55,30 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "dialect": ("brokertype", "provider", "vendor", "product"),
     "destination": (
         *("queue", "queuename", "assign", "subscription", "subscriptionid", "streamname", "topicpartition"),
-        *("destinationname", "destinationtype", "from", "to", "channel", "routingkey", "jmsdestination"),
+        *(
+            "streamarn",
+            "eventhubname",
+            "destinationname",
+            "destinationtype",
+            "from",
+            "to",
+            "channel",
+            "routingkey",
+            "jmsdestination",
+        ),
     ),
+    _A_BINDING: ("exchange", "exchangename", "exchangenames", "exchangetype", "routingkeys", "bindingkey"),
+    _NO_CLOUD: (
+        *("region", "awsaccesskey", "awssecretkey", "awssessiontoken", "rolearn", "roleexternalid", "rolesessionname"),
+        *("servicecredential", "projectid", "clientemail", "privatekey", "privatekeyid", "serviceaccount", "token"),
+        *("oauth", "saslmechanism", "authmechanism", "kafkasaslmechanism", "kafkasasljaasconfig"),
+        *("kafkasecurityprotocol", "pulsarclientauthpluginclassname", "pulsarclientauthparams"),
+    ),
+    _PUSHED: (
+        *("maxfetchrate", "minfetchperiod", "maxfetchperiod", "maxfetchduration", "avgtimebetweenreads"),
+        *("shardspertask", "shardfetchinterval", "coalescethresholdblocksize"),
+    ),
+    _OWN_SCHEMA: ("schema", "inferschema", "format", "charset", "encoding", "header", "multiline"),
     "destinations": ("queues", "queuenames", "destinationnames", "destinationlist"),
     _NO_TOPICS: ("topic", "topicname", "topics", "topicid", "topicspattern", "subscribe", "subscribepattern"),
     "username": ("login", "usr", "principal", "userid", "jmsusername"),
@@ -65,6 +95,7 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
             "batchsize",
             "maxbatchsize",
         ),
+        *("maxeventspertrigger", "maxrecordsperpartition", "maxmessagesperpartition"),
         *("maxmessagespertrigger", "maxrecordsperbatch", "maxoffsets", "limit", "maxrowsperbatch", "maxpollrecords"),
     ),
     "maxBytesPerBatch": ("maxbytespertrigger", "maxbytes", "maxbatchbytes"),
@@ -77,19 +108,36 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
         "concurrency",
         "concurrentconsumers",
         "maxconcurrentconsumers",
+        "levelparallelism",
         "receivers",
     ),
     "prefetch": (
         "fetchbuffersize",
         "maxfetchrecords",
+        "maxrecordsperfetch",
+        "maxinflight",
+        "fairness",
         "prefetchsize",
         "prefetchcount",
         "queueprefetch",
         "prefetchpolicy",
         "consumerwindowsize",
     ),
-    "receiveTimeout": ("timeout", "polltimeout", "polltimeoutms", "kafkaconsumerpolltimeoutms", "readtimeout"),
-    "maxReconnectTime": ("connecttimeout", "connectiontimeout", "reconnect", "requesttimeout", "retrytimeout"),
+    "receiveTimeout": (
+        "timeout",
+        "receivertimeout",
+        "deliverytimeout",
+        "polltimeout",
+        "polltimeoutms",
+        "kafkaconsumerpolltimeoutms",
+        "readtimeout",
+    ),
+    "maxReconnectTime": (
+        *("connecttimeout", "connectiontimeout", "reconnect", "requesttimeout", "retrytimeout", "operationtimeout"),
+        *("autoreconnect", "automaticrecovery", "networkrecoveryinterval", "topologyrecoveryenabled", "retryinterval"),
+        *("fetchoffsetnumretries", "fetchoffsetretryintervalms"),
+    ),
+    "dedupe": ("usescorrelationid", "deduplicate", "idempotent"),
     "deadLetterQueue": (
         *("dlq", "deadletter", "deadletteraddress", "deadletterqueuename"),
         *("deadletterstrategy", "deadletterstrategies"),
@@ -114,12 +162,16 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
         "acknowledgemode",
         "acknowledgementmode",
         "autoack",
+        "acktype",
+        "qos",
         "transacted",
         "sessiontransacted",
     ),
     _OWN_CONNECTIONS: (
         "clientid",
         "jmsclientid",
+        *("consumername", "consumernameprefix", "consumermode", "consumerrefreshinterval"),
+        *("registerconsumertimeoutinterval", "eventhubsconsumergroup"),
         "groupid",
         "groupidprefix",
         "kafkagroupid",
@@ -130,7 +182,8 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     _NO_OFFSETS: (
         *("startingoffsets", "endingoffsets", "startingoffset", "startingtimestamp", "startingoffsetsbytimestamp"),
-        *("startingposition", "initialposition", "offset", "endingtimestamp"),
+        *("startingposition", "initialposition", "offset", "endingtimestamp", "startingtime", "endingtime"),
+        *("startingoffsetsbytimestampstrategy", "usedeprecatedoffsetfetching", "eventhubsstartingposition"),
     ),
     _LARGER: (
         "minoffsetspertrigger",
@@ -146,7 +199,10 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "leave it out: what a task sends once, and on which brokers, stands in docs/spark/messages.md": (
         "deduplicatesends",
     ),
-    "leave it out: the source looks after its connections itself": ("heartbeat", "keepalive", "closetimeout", "start"),
+    "leave it out: the source looks after its connections itself": (
+        *("heartbeat", "keepalive", "closetimeout", "start", "requestedheartbeat", "requestedchannelmax"),
+        "requestedframemax",
+    ),
     "destination queue://orders?declare=false": ("declare", "passive", "autocreate"),
     "leave it out: the source asks no broker's management; redelivery doctor does": ("management", "managementurl"),
     "leave it out: Spark ends its processes itself": ("interrupts",),
@@ -158,6 +214,7 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
         *("checkpointlocation", "checkpoint", "checkpointdir"),
     ),
 }
+_OTHER_CLIENTS: Final = ("kafka.", "pulsar.", "eventhubs.", "kinesis.", "pubsub.", "x-")
 _BY_NAME: Final = {synonym: right for right, synonyms in _SYNONYMS.items() for synonym in synonyms}
 
 
@@ -172,12 +229,19 @@ def unknown_name(name: str, where: str) -> str:
     if advice is not None and _fits(advice, where):
         return f"{said}: {advice if advice.startswith(('leave', 'it ')) else f'use {advice}'}"
     for other in (READ_STREAM, READ, WRITE):
+        if advice is not None and advice in options_of(other):
+            return f"{said}; use {advice}, of {other}, if that is meant"
         if plain in {_plain(each) for option in options_of(other).values() for each in _names(option)}:
             hint = "add walLocation if that is meant" if other == READ_STREAM and where == READ else "leave it out"
             return f"{said}, but of {other}: {hint}"
+    if name.lower().startswith(_OTHER_CLIENTS):
+        return f"{said}: leave it out, it is for another system's client"
     near = nearest(name, here.values())
     if near:
         return f"{said}; did you mean {near}?"
+    near = nearest(name, options_of(READ_STREAM)) if where == READ else None
+    if near:
+        return f"{said}; did you mean {near}, of readStream? A stream needs walLocation"
     return f"{said}; docs/spark/options.md has a table of those that are"
 
 

@@ -199,7 +199,8 @@ OPTIONS: Final = (
     Option(
         "dedupe",
         read.choice("inDoubt", "off"),
-        "`inDoubt`: a message redelivered after a commit whose outcome was lost gives no second row.",
+        "`inDoubt`: a message redelivered after a commit whose outcome was lost gives no second row. `off`: it may, "
+        "and none received so is recognised later; no digests are made.",
         "inDoubt",
     ),
     Option(

@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -20,6 +19,7 @@ from redelivery.spark.log.store.interface import DamagedError, Tombstone
 from redelivery.spark.log.store.opening import open_store
 from redelivery.spark.log.wal import SegmentName, Wal
 from redelivery.spark.options.query import SourceOptions
+from redelivery.spark.read.refused import is_runner
 from redelivery.spark.rows.check import check_segment
 from redelivery.spark.versions import ReadMaxRows, SupportsTriggerAvailableNow
 from redelivery.transports.wire.clock import monotonic
@@ -27,8 +27,6 @@ from redelivery.transports.wire.clock import monotonic
 __all__ = ["DataLossError", "JmsStreamReader", "row_limit"]
 
 log = logging.getLogger(__name__)
-
-_RUNNER = "python_streaming_source_runner"
 
 
 class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -38,7 +36,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.options = options
         self.deadline: float | None = None  # of AvailableNow, by the monotonic clock
         self._lost: set[str] = set()  # keys of segments that were gone or damaged, and left out
-        if _is_runner():
+        if is_runner():
             signal.signal(signal.SIGTERM, _end)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -49,7 +47,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The segments. Raises StoreError where the place cannot hold them."""
         return Wal.open(
             open_store(self.options.wal_location, self.options.storage_options),
-            check=_is_runner(),
+            check=is_runner(),
             dedupe_window=self.options.dedupe_window,
         )
 
@@ -138,13 +136,6 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def row_limit(limit: object) -> int:
     """The rows that Spark allows a batch; whatever is not `ReadMaxRows` allows any number."""
     return limit.max_rows if isinstance(limit, ReadMaxRows) else sys.maxsize
-
-
-def _is_runner() -> bool:
-    """Check whether this is the process in which a stream's source lives on the driver's host."""
-    main = sys.modules.get("__main__")
-    name = getattr(getattr(main, "__spec__", None), "name", None) or ""
-    return _RUNNER in name or _RUNNER in Path(str(getattr(main, "__file__", ""))).name
 
 
 def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # as signal calls it

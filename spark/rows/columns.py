@@ -53,6 +53,7 @@ class Columns:
         several: the messages are of several destinations: each row says which its message was consumed from, whatever
             its sender has written on it, and the same message on two of them is two.
         converter: makes the body; what it returns decides ``body_type``.
+        digests: whether redelivered messages are to be recognised; without it no row has a digest.
     """
 
     def __init__(
@@ -62,12 +63,14 @@ class Columns:
         *,
         several: bool = False,
         converter: Converter | None = None,
+        digests: bool = True,
     ) -> None:
         self._schema = arrow_schema(properties_type, errors)
         self._variant = properties_type == "variant"
         self._errors = errors
         self._several = several
         self._converter = converter
+        self._digests = digests
         self._rows: list[Row] = []
         self._size = 0
 
@@ -105,7 +108,8 @@ class Columns:
             MessageFormatError: a part of it cannot be read, or cannot be a column.
             Exception: whatever the converter raised.
         """
-        self._take(message, row_of(message, variant=self._variant, converter=self._converter))
+        row = row_of(message, variant=self._variant, converter=self._converter, digests=self._digests)
+        self._take(message, row)
 
     def add_error(self, message: Message, error: str) -> None:
         """Take a message that cannot be a row: what can be read of it (the body unconverted) and why.
@@ -115,7 +119,7 @@ class Columns:
         """
         if not self._errors:
             raise IllegalStateError("these rows have no column _error: make the Columns with errors=True")
-        self._take(message, broken_row_of(message, error, variant=self._variant))
+        self._take(message, broken_row_of(message, error, variant=self._variant, digests=self._digests))
 
     def batches(self, rows: int = BATCH_ROWS) -> list[Any]:
         """The rows as RecordBatches of at most ``rows`` (at least 1) rows and about 64 MiB each."""
@@ -139,7 +143,7 @@ class Columns:
     def _take(self, message: Message, row: Row) -> None:
         if self._several:
             place = str(consumed_from(message))
-            digest = apart(row[DIGEST], place)
+            digest = apart(row[DIGEST], place) if self._digests else None
             row = (*row[:DESTINATION], place, *row[DESTINATION + 1 : DIGEST], digest)
         self._rows.append(row)
         self._size += _size(row)

@@ -42,8 +42,8 @@ _LAST_MS: Final = 253_402_300_799_999  # of the year 9999
 _BINARY_ID: Final = "ID:AMQP_BINARY:"  # of the AMQP JMS mapping: sent over AMQP it becomes bytes
 
 
-def row_of(message: Message, *, variant: bool, converter: Converter | None) -> Row:
-    """The row of a message.
+def row_of(message: Message, *, variant: bool, converter: Converter | None, digests: bool = True) -> Row:
+    """The row of a message; its digest is None without ``digests``.
 
     Raises:
         MessageFormatError: a part of it cannot be read, or cannot be a column.
@@ -53,7 +53,9 @@ def row_of(message: Message, *, variant: bool, converter: Converter | None) -> R
     header = _headers(message)
     properties = _properties(message, header)
     sent = _time(header("timestamp"))
-    key_digest = digest(kind, raw, message.properties, sent) if converter is None else _digest(message, sent)
+    key_digest = None
+    if digests:
+        key_digest = digest(kind, raw, message.properties, sent) if converter is None else _digest(message, sent)
     names, values = tuple(properties), _values(properties, variant)
     message_id, kind_of_message = header("message_id"), header("type")
     destination, reply_to = _place(header("destination")), _place(header("reply_to"))
@@ -88,7 +90,7 @@ def consumed_from(message: Message) -> Destination | None:
     return source.came_from() if isinstance(source, Delivery) else message.destination
 
 
-def broken_row_of(message: Message, error: str, *, variant: bool) -> Row:
+def broken_row_of(message: Message, error: str, *, variant: bool, digests: bool = True) -> Row:
     """The readable parts of a message that `row_of` refused: its body as it came, ``?`` for what UTF-8 cannot carry."""
 
     def read(part: Callable[[], Any], otherwise: Any = None) -> Any:
@@ -118,7 +120,7 @@ def broken_row_of(message: Message, error: str, *, variant: bool) -> Row:
         tuple(properties),
         _values(properties, variant),
         _clean(error),
-        _digest(message, read(lambda: _time(header("timestamp")))),
+        _digest(message, read(lambda: _time(header("timestamp")))) if digests else None,
     )
 
 

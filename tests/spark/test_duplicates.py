@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ pytest.importorskip("pyspark")
 
 from redelivery import Message
 from redelivery.model.values import Byte, Long
+from redelivery.spark.log.segments import SegmentWriter, segment_keys
+from redelivery.spark.log.store.local_store import LocalStore
+from redelivery.spark.log.wal import Wal
 from redelivery.spark.read.receiving.duplicates import Duplicates
 from redelivery.spark.rows.columns import Columns
 from redelivery.spark.rows.digests import Key, digest
@@ -156,3 +160,24 @@ def test_a_row_has_the_digest_of_its_message_whatever_becomes_of_it(properties_t
     columns.add(message)
     columns.add_error(message, "why")
     assert columns.keys == [("x", digest("text", b"hello", {"n": 1}, 1_700_000_000_000_000))] * 2
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_without_dedupe_no_digest_is_made_and_nothing_is_recognised_by_its_rows(
+    several: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A restart with dedupe=inDoubt finds segments without digests: by an id alone it would drop other messages."""
+    monkeypatch.setattr("redelivery.spark.rows.from_message.digest", lambda *_: pytest.fail("a digest was made"))
+    columns = Columns(errors=True, several=several, digests=False)
+    for message in (Message(b"tick"), Message(b"tick"), Message("x", type="order")):
+        columns.add(message)
+    columns.add_error(Message("broken"), "why")
+    assert {digest for _, digest in columns.keys} == {None}
+    writer = SegmentWriter(columns.schema, "none", "attempt")
+    columns.write(writer)
+    wal = Wal.open(LocalStore(str(tmp_path / "wal")))
+    assert wal.publish(1, 0, writer.finish())  # in doubt: there is no mark
+    assert segment_keys(wal.reader(1, 0)) == []
+    assert wal.in_doubt() == {}
+    wal.commit_driver(1)
+    assert wal.in_doubt() == {}

@@ -46,6 +46,22 @@ def refusal(**options: str) -> str:
         ("groupIdPrefix", "an id of its own"),
         ("fetchBufferSize", "use prefetch"),
         ("numFetchPartitions", "use lanes"),
+        *(
+            (each, "storageOptions has the credentials")
+            for each in ("awsAccessKey", "roleArn", "kafka.sasl.jaas.config")
+        ),
+        *((each, "the broker pushes messages") for each in ("maxFetchRate", "shardsPerTask")),
+        *((each, "binds to the exchange") for each in ("exchangeName", "exchangeType")),
+        *((each, "from_json(string(body)") for each in ("inferSchema", "header")),
+        *((each, "use maxReconnectTime") for each in ("automaticRecovery", "fetchOffset.numRetries", "autoReconnect")),
+        *(
+            (each, "use url, such as")
+            for each in ("java.naming.provider.url", "eventhubs.connectionString", "addresses")
+        ),
+        ("consumerNamePrefix", "an id of its own"),
+        ("usesCorrelationId", "use dedupe"),
+        ("kafka.max.poll.interval.ms", "it is for another system's client"),
+        ("deliveryMode", "use persistent, of write, if that is meant"),
         ("service.url", "use url, such as"),
         *((each, "use url, such as stomp://host:61613") for each in ("host", "port", "brokerURL", "broker", "uri")),
         ("kafka.bootstrap.servers", "use url, such as"),
@@ -67,6 +83,12 @@ def refusal(**options: str) -> str:
 )
 def test_an_unknown_name(name: str, said: str) -> None:
     assert said in refusal(**{name: "1"})
+
+
+def test_what_is_typed_for_a_stream_without_wal_location() -> None:
+    for name in ("wallocatoin", "maxmesagesperbatch"):
+        with pytest.raises(ConfigError, match=r"did you mean .*, of readStream. A stream needs walLocation"):
+            BrowseOptions.parse({"url": "stomp://h", "path": "q", name: "1"})
 
 
 @pytest.mark.parametrize("name", sorted(_BY_NAME))

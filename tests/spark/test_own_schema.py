@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql.types import StringType, StructField, StructType
 from tests.spark.place import Place
 from tests.spark.streams import ALL, pickled, readers
 
 from redelivery.model.errors import ConfigError
+from redelivery.spark.read import refused
 from redelivery.spark.read.driver import DriverStreamReader
 from redelivery.spark.read.executor import ExecutorStreamReader
 from redelivery.spark.source import DefaultSource
@@ -24,6 +27,22 @@ OWN = StructType([StructField("body", StringType())])
 def test_a_schema_of_the_users_is_refused_for_a_stream(options: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match=r"^\.schema\(…\) cannot be used with jms, .* leave it out, and select"):
         DefaultSource(options).streamReader(OWN)
+
+
+@pytest.mark.parametrize("options", [READ, {**STREAM, "linger": "soon"}, STREAM], ids=["no wal", "bad value", "schema"])
+def test_what_spark_would_hide_is_said_by_the_reader(options: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark's runner calls stop() of a reader that it has not got, where `streamReader` raises."""
+    monkeypatch.setattr(refused, "is_runner", lambda: True)
+    reader: Any = DefaultSource(options).streamReader(OWN)
+    for call in (
+        reader.initialOffset,
+        reader.latestOffset,
+        lambda: reader.partitions({}, {}),
+        lambda: reader.commit({}),
+    ):
+        with pytest.raises(ConfigError, match=r"walLocation|linger|\.schema"):
+            call()
+    reader.stop()
 
 
 def test_a_schema_of_the_users_is_refused_for_a_browse() -> None:
@@ -93,3 +112,19 @@ def test_a_changed_column_of_errors_names_the_option(place: Place, before: str, 
     place.send("a")
     with pytest.raises(ConfigError, match=f"segment 1-0 was received {said}"):
         _pending(DriverStreamReader, place, {"badMessages": before}, {"badMessages": after})
+
+
+@pytest.mark.together("spark")
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("given", ["without walLocation", "with a schema"])
+def test_start_ends_with_the_sources_own_error(spark: Any, tmp_path: Path, given: str) -> None:
+    """`load()` takes both: Spark asks a source nothing where there is a schema, and does not say what it is for."""
+    stream = spark.readStream.format("jms").option("url", "stomp://127.0.0.1:1")
+    if given == "with a schema":
+        stream = stream.option("walLocation", str(tmp_path / "wal")).schema("id INT")
+    writer = stream.load("orders").writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    with pytest.raises(StreamingQueryException) as refused:
+        writer.start().awaitTermination(120)
+    said = str(refused.value)
+    assert ("walLocation" if given == "without walLocation" else ".schema(…) cannot be used with jms") in said
+    assert "UnboundLocalError" not in said

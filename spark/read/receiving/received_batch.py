@@ -78,7 +78,11 @@ class BatchBuilder:
         self._writer: SegmentWriter | None = None
         self._attempt = ""
         self.columns = Columns(
-            options.properties_type, errors=options.errors, several=options.several, converter=converter
+            options.properties_type,
+            errors=options.errors,
+            several=options.several,
+            converter=converter,
+            digests=duplicates is not None,
         )
 
     @property
