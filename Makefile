@@ -52,7 +52,7 @@ matrix: $(READY)  ## the tests without real brokers on every Python, with the ol
 
 # What scripts write, pages of docs/ and the shell for threads: each has `--check`.
 PAGES := $(addprefix scripts/,unasync conformance-table promises-table selectors-table spark-options policy-captures trace-table \
-  differential-report fault-report load-report soak-report spark-report)
+  differential-report fault-report load-report soak-report spark-report spark-versions)
 
 check: $(READY)  ## lint, format, types, import contracts; whether the pages that scripts write are what they write
 	@test -d src/redelivery/client/. || { echo "make check looks at the sources through src/redelivery/client, which is not a link here. Clone with: git clone -c core.symlinks=true"; exit 1; }

@@ -25,7 +25,14 @@ from redelivery.testing.brokers.real import RealBroker
 GUIDE = tuple(sorted(f"docs/guide/{path.name}" for path in (ROOT / "docs" / "guide").glob("*.md")))
 SPARK = ("docs/spark.md", *sorted(f"docs/spark/{path.name}" for path in (ROOT / "docs" / "spark").glob("*.md")))
 PAGES = ("README.md", "docs/guide.md", *GUIDE, *SPARK)
-WITHOUT_PROGRAMS = ("guide/brokers", "guide/command-line", "spark/operating", "spark/options", "spark/performance")
+WITHOUT_PROGRAMS = (
+    "guide/brokers",
+    "guide/command-line",
+    "spark/operating",
+    "spark/options",
+    "spark/performance",
+    "spark/versions",
+)
 BROKERS = tuple(sorted(f"docs/brokers/{path.name}" for path in (ROOT / "docs" / "brokers").glob("*.md")))
 SECTIONS = [section for page in PAGES for section in sections(page)]
 _LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")

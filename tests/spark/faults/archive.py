@@ -12,6 +12,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from tests.spark.versions.artifacts import environment, wanted
+
 FAST = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # they live for seconds
 _SECONDS = 180.0
 
@@ -28,11 +30,10 @@ class Archive:
             (folder / "spark.jsa.begun").touch(exist_ok=False)
         except FileExistsError:
             return
-        root = str(Path(__file__).parents[3])
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
+        variables = environment(wanted(), path=[*filter(None, [os.environ.get("PYTHONPATH")])])
         command = [sys.executable, "-m", "tests.spark.faults.archive", str(self._file)]
         with suppress(subprocess.TimeoutExpired):  # on a busy machine
-            subprocess.run(command, env=environment, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603  # ours
+            subprocess.run(command, env=variables, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603  # ours
 
     @property
     def options(self) -> str:

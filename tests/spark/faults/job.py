@@ -26,6 +26,8 @@ from typing import Any
 
 from tests.spark.faults.orders import kill_session
 
+from redelivery.spark.versions import HAS_LIMITS
+
 _CONFIGURATION = {
     "spark.ui.enabled": "false",
     "spark.driver.memory": "600m",
@@ -105,17 +107,18 @@ class Program:
             builder = builder.config(name, value)
         self._spark = builder.getOrCreate()
         self._queries: dict[int, Any] = {}
+        self._again: dict[int, Any] = {}  # starts a query anew; of those that end after one batch
         say(ready=True)
 
     def obey(self, command: dict[str, Any]) -> None:
         if "start" in command:
             self._start(command)
         elif "wait" in command:
-            self._wait(self._queries[command["wait"]], command["seconds"])
+            self._wait(command["wait"], command["seconds"])
         else:
-            query = self._queries[command["stop"]]
-            query.stop()
-            self._wait(query, 30)
+            self._again.pop(command["stop"], None)
+            self._queries[command["stop"]].stop()
+            self._wait(command["stop"], 30)
 
     def stop(self) -> None:
         self._spark.stop()
@@ -132,20 +135,30 @@ class Program:
             writer = stream.writeStream.foreachBatch(keeper).option("checkpointLocation", checkpoint)
             writer = writer.trigger(processingTime="0 seconds") if forever else writer.trigger(availableNow=True)
             self._queries[number] = writer.start()
+            if not HAS_LIMITS and not forever:
+                self._again[number] = writer.start
         except PySparkException as error:
             self._say(error=str(error))
         else:
             self._say(started=number)
 
-    def _wait(self, query: Any, seconds: float) -> None:
+    def _wait(self, number: int, seconds: float) -> None:
         from pyspark.errors import StreamingQueryException
 
-        error = None
-        try:
-            ended = query.awaitTermination(seconds)
-        except StreamingQueryException as raised:
-            ended, error = True, str(raised)
-        self._say(ended=ended, error=error, batches=len(query.recentProgress))
+        error, batches, idle, until = None, 0, 0, time.monotonic() + seconds
+        while True:
+            query = self._queries[number]
+            try:
+                ended = query.awaitTermination(max(1.0, until - time.monotonic()))
+            except StreamingQueryException as raised:
+                ended, error = True, str(raised)
+            batches += len(query.recentProgress)
+            # A batch that was repeated may have no rows; after two such runs there is nothing more.
+            idle = 0 if any(each["numInputRows"] for each in query.recentProgress) else idle + 1
+            if error or not ended or idle == 2 or number not in self._again:
+                break
+            self._queries[number] = self._again[number]()
+        self._say(ended=ended, error=error, batches=batches)
 
 
 def main(master: str, java: str) -> None:

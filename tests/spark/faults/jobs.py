@@ -18,8 +18,8 @@ from typing import Any, Self
 
 from tests.spark.faults.archive import Archive
 from tests.spark.faults.orders import kill_session
+from tests.spark.versions.artifacts import environment, wanted
 
-_ROOT = Path(__file__).parents[3]
 _PROGRAM = "tests.spark.faults.job"
 _ANSWER_SECONDS = 180.0
 _SPARKS = re.compile(r"^\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception:|SQLSTATE: \w+")
@@ -61,15 +61,15 @@ class Job:
     """One Spark, in a session of processes of its own. Leaving kills what is left of it."""
 
     def __init__(self, master: str, java: str, path: Path, log: Path) -> None:
-        paths = (str(path), str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")]))
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        paths = (str(path), *filter(None, [os.environ.get("PYTHONPATH")]))
+        variables = environment(wanted(), path=paths)
         self._log = log.open("ab")
         self._process = subprocess.Popen(  # noqa: S603  # ours
             [sys.executable, "-m", _PROGRAM, master, java],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env=environment,
+            env=variables,
             start_new_session=True,
         )
         self._ended = False
