@@ -12,7 +12,6 @@ from redelivery.model.errors import IllegalStateError
 from redelivery.model.messages import Message
 from redelivery.spark.rows.digests import Key, apart
 from redelivery.spark.rows.from_message import (
-    BODY,
     DESTINATION,
     DIGEST,
     ERROR,
@@ -20,6 +19,7 @@ from redelivery.spark.rows.from_message import (
     NAMES,
     REDELIVERED,
     SENT,
+    SIZE,
     VALUES,
     Converter,
     Row,
@@ -133,7 +133,7 @@ class Columns:
             kept = [row for place, row in enumerate(kept) if place not in dropped]
         for part in _parts(kept, BATCH_ROWS):
             keys = [(row[MESSAGE_ID], row[DIGEST]) for row in part]
-            writer.add(self._batch(part), keys, sum(map(_size, part)))
+            writer.add(self._batch(part), keys, _size(part))
 
     def clear(self) -> None:
         """Forget all rows."""
@@ -144,9 +144,9 @@ class Columns:
         if self._several:
             place = str(consumed_from(message))
             digest = apart(row[DIGEST], place) if self._digests else None
-            row = (*row[:DESTINATION], place, *row[DESTINATION + 1 : DIGEST], digest)
+            row = (*row[:DESTINATION], place, *row[DESTINATION + 1 : DIGEST], digest, row[SIZE])
         self._rows.append(row)
-        self._size += _size(row)
+        self._size += row[SIZE] + ROW_BYTES
 
     def _batch(self, rows: list[Row]) -> Any:
         columns = list(zip(*rows, strict=True))
@@ -168,9 +168,9 @@ class Columns:
         return pa.MapArray.from_arrays(offsets, keys, items, type=kind)
 
 
-def _size(row: Row) -> int:
-    strings = sum(map(len, row[NAMES])) + sum([len(value) for value in row[VALUES] if value is not None])
-    return len(row[BODY] or b"") + strings + ROW_BYTES
+def _size(rows: list[Row]) -> int:
+    sizes: list[int] = [row[SIZE] for row in rows]
+    return sum(sizes) + len(rows) * ROW_BYTES
 
 
 def _parts(rows: list[Row], most: int) -> list[list[Row]]:
@@ -178,7 +178,7 @@ def _parts(rows: list[Row], most: int) -> list[list[Row]]:
     parts: list[list[Row]] = []
     for start in range(0, len(rows), most):
         part = rows[start : start + most]
-        parts += [part] if sum(map(_size, part)) <= _BATCH_BYTES else _by_size(part)
+        parts += [part] if _size(part) <= _BATCH_BYTES else _by_size(part)
     return parts
 
 
@@ -186,9 +186,10 @@ def _by_size(rows: list[Row]) -> list[list[Row]]:
     parts: list[list[Row]] = [[]]
     size = 0
     for row in rows:
-        if parts[-1] and size + _size(row) > _BATCH_BYTES:
+        own = row[SIZE] + ROW_BYTES
+        if parts[-1] and size + own > _BATCH_BYTES:
             parts.append([])
             size = 0
         parts[-1].append(row)
-        size += _size(row)
+        size += own
     return parts

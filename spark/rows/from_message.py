@@ -11,6 +11,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from redelivery.model.content.columns import NAMES as HEADERS
+from redelivery.model.content.columns import MessageColumns, columns_of
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import MessageFormatError
 from redelivery.model.messages import Message
@@ -33,6 +35,7 @@ NAMES: Final = 13
 VALUES: Final = 14
 ERROR: Final = 15
 DIGEST: Final = 16  # no column: it stands beside the rows of a segment
+SIZE: Final = 17  # bytes of body and properties, no column either
 
 GROUP_ID: Final = "JMSXGroupID"
 GROUP_SEQUENCE: Final = "JMSXGroupSeq"
@@ -49,38 +52,52 @@ def row_of(message: Message, *, variant: bool, converter: Converter | None, dige
         MessageFormatError: a part of it cannot be read, or cannot be a column.
         Exception: whatever the converter raised.
     """
-    raw, kind = body_bytes(message.body if converter is None else _converted(converter(message)))
-    header = _headers(message)
-    properties = _properties(message, header)
-    sent = _time(header("timestamp"))
+    body = _body(message) if converter is None else _converted(converter(message))
+    raw, kind = body_bytes(body)
+    (
+        message_id,
+        destination,
+        reply_to,
+        correlation_id,
+        kind_of_message,
+        timestamp,
+        expiration,
+        priority,
+        persistent,
+        group,
+        sequence,
+        own,
+    ) = _columns(message)
+    sent = _time(timestamp)
     key_digest = None
     if digests:
-        key_digest = digest(kind, raw, message.properties, sent) if converter is None else _digest(message, sent)
+        key_digest = digest(kind, raw, own, sent) if converter is None else _digest(message, sent)
+    properties = own if group is None else _grouped(own, group, sequence)
     names, values = tuple(properties), _values(properties, variant)
-    message_id, kind_of_message = header("message_id"), header("type")
-    destination, reply_to = _place(header("destination")), _place(header("reply_to"))
-    correlation_id = _correlation(header("correlation_id"))
+    place, reply_place = _place(destination), _place(reply_to)
+    correlation = _correlation(correlation_id)
     count = message.delivery_count
     strings = names if variant else (*names, *filter(None, values))
-    _check_text(f"{message_id}{kind_of_message}{destination}{reply_to}{correlation_id}{''.join(strings)}")
+    _check_text(f"{message_id}{kind_of_message}{place}{reply_place}{correlation}{''.join(strings)}")
     return (
         message_id,
         raw,
         kind,
-        destination,
-        correlation_id,
-        reply_to,
+        place,
+        correlation,
+        reply_place,
         kind_of_message,
         sent,
-        _time(header("expiration")),
-        header("priority"),
-        header("persistent"),
+        _time(expiration),
+        priority,
+        persistent,
         count > 1,
         min(count, INT_MAX) or None,
         names,
         values,
         None,
         key_digest,
+        _size(raw, names, values),
     )
 
 
@@ -101,7 +118,10 @@ def broken_row_of(message: Message, error: str, *, variant: bool, digests: bool 
 
     header = _headers(message)
     raw, kind = read(lambda: body_bytes(message.body), (None, None))
-    properties = {_clean(name): _clean(value) for name, value in read(lambda: _properties(message, header), {}).items()}
+    own, group = read(lambda: message.properties, {}), read(lambda: header("group_id"))
+    properties = own if group is None else _grouped(own, group, read(lambda: header("group_sequence")))
+    properties = {_clean(name): _clean(value) for name, value in properties.items()}
+    names, values = tuple(properties), _values(properties, variant)
     count = read(lambda: message.delivery_count, 0)
     return (
         _clean(read(lambda: header("message_id"))),
@@ -117,10 +137,11 @@ def broken_row_of(message: Message, error: str, *, variant: bool, digests: bool 
         read(lambda: header("persistent")),
         count > 1,
         min(count, INT_MAX) or None,
-        tuple(properties),
-        _values(properties, variant),
+        names,
+        values,
         _clean(error),
         _digest(message, read(lambda: _time(header("timestamp")))) if digests else None,
+        _size(raw, names, values),
     )
 
 
@@ -143,19 +164,29 @@ def _headers(message: Message) -> Callable[[str], Any]:
     return partial(getattr, message) if source is None else source.header
 
 
+def _body(message: Message) -> Any:
+    return message.body if message.source is None else message.source.body()
+
+
+def _columns(message: Message) -> MessageColumns:
+    if message.source is not None:
+        return columns_of(message.source)
+    return (*(getattr(message, name) for name in HEADERS), message.properties)
+
+
 def _converted(result: object) -> bytes | str | None:
     if result is None or isinstance(result, (bytes, str)):
         return result
     raise MessageFormatError(f"the converter returned a {type(result).__name__}; return bytes, str or None")
 
 
-def _properties(message: Message, header: Callable[[str], Any]) -> Mapping[str, Value]:
-    group = header("group_id")
-    if group is None:
-        return message.properties
-    sequence = header("group_sequence")
+def _grouped(properties: Mapping[str, Value], group: str, sequence: int | None) -> Mapping[str, Value]:
     names: dict[str, Value] = {GROUP_ID: group} if sequence is None else {GROUP_ID: group, GROUP_SEQUENCE: sequence}
-    return {**message.properties, **names}
+    return {**properties, **names}
+
+
+def _size(body: bytes | None, names: tuple[str, ...], values: tuple[Any, ...]) -> int:
+    return len(body or b"") + len("".join(names)) + sum([len(value) for value in values if value is not None])
 
 
 def _values(properties: Mapping[str, Value], variant: bool) -> tuple[Any, ...]:

@@ -57,6 +57,8 @@ _UNKNOWN: Final[Known] = (b"", b"", b"")
 Header: TypeAlias = tuple[bool | None, int | None, int | None, bool | None, int | None]
 NO_HEADER: Final[Header] = (None, None, None, None, None)
 _NULL: Final = 0x40
+IDS: Final = (MESSAGE_ID, CORRELATION_ID)
+NO_FIELDS: Final[list[Any]] = [None] * (REPLY_TO_GROUP_ID + 1)
 _KEPT: Final = 256  # bytes: a header or annotations up to this length are decoded once for all messages that have them
 
 
@@ -185,21 +187,34 @@ def field_place(raw: bytes | bytearray, at: int, field: int) -> int:
     raise MessageFormatError("the properties of the message go on after their end")
 
 
-def field_places(raw: bytes | bytearray, at: int) -> tuple[int, ...]:
-    """`field_place` of all fields, for who asks for several; none where that would fail for some of them."""
+def field_values(raw: bytes | bytearray, at: int) -> list[Any]:
+    """All fields of the properties whose value begins at ``at``, for who asks for several: None for what is not set.
+
+    Of the two ids it is their `field_place`. Empty where the properties are longer than most, or something of them
+    cannot be read: `field_place` then says which.
+    """
     try:
-        if raw[at] != 0xC0:  # longer than most, or no list
-            return ()
+        if raw[at] != 0xC0:
+            return []
         count, place, end = raw[at + 2], at + 3, at + 2 + raw[at + 1]
-        places = []
-        for _ in range(count):
+        values: list[Any] = []
+        for field in range(count):
             code = raw[place]
-            places.append(0 if code == _NULL else place)
-            length = LENGTHS[code]
-            place = place + length if length > 0 else skip(raw, place)
-    except (IndexError, MessageFormatError):
-        return ()
-    return tuple(places) if place <= end <= len(raw) else ()
+            if code == _NULL:
+                values.append(None)
+                place += 1
+            elif field in IDS:
+                values.append(place)
+                place = skip(raw, place)
+            elif code == 0xA1:
+                start, place = place + 2, place + 2 + raw[place + 1]
+                values.append(str(raw[start:place], "utf-8"))
+            else:
+                value, place = read(raw, place)
+                values.append(value)
+    except (IndexError, UnicodeDecodeError, MessageFormatError):
+        return []
+    return values + NO_FIELDS[count:] if place == end <= len(raw) else []
 
 
 def _make_header(encoded: bytes) -> Header:

@@ -122,10 +122,16 @@ def _read_compound(raw: bytes | bytearray, at: int, end: int, code: int, depth: 
         raise MessageFormatError(
             f"the list or map at byte {at} of the message has {count} items in {end - start} bytes"
         )
-    items = []
+    items: list[Any] = []
     for _ in range(count):
-        item, start = _read(raw, start, depth + 1)
-        items.append(item)
+        if raw[start] == 0xA1:  # a short text, which most are: no call
+            at, start = start + 2, start + 2 + raw[start + 1]
+            if start > len(raw):
+                raise IndexError
+            items.append(_text(bytes(raw[at:start])))
+        else:
+            item, start = _read(raw, start, depth + 1)
+            items.append(item)
     _check_end(start, end)
     return _as_map(items) if code in (0xC1, 0xD1) else items
 

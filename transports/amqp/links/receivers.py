@@ -33,7 +33,7 @@ class AmqpDelivery(AmqpFields, Delivery):
     had gone back before, once it has gone back to the broker itself.
     """
 
-    __slots__ = ("_expires", "_found", "_places", "back", "credited", "format", "handle", "raw", "receiver")
+    __slots__ = ("_expires", "_fields", "_found", "back", "credited", "format", "handle", "raw", "receiver")
 
     def __init__(self, raw: bytes | bytearray, receiver: Receiver, handle: Any) -> None:
         # Not by super(): this is the only thing that is made for every message.
@@ -44,7 +44,7 @@ class AmqpDelivery(AmqpFields, Delivery):
         self.credited = False
         self.back: int | None = None
         self._found = None
-        self._places = None
+        self._fields = None
         self._expires = -1
         self.link = receiver.link
         self.redeliveries = self.earlier = self.state = 0

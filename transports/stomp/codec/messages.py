@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
+from redelivery.model.content.columns import MessageColumns
 from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import MessageFormatError, ProtocolError
 from redelivery.model.values import Body, Value, from_epoch_ms
 from redelivery.transports.amqp.codec.bodies import read_body
 from redelivery.transports.amqp.codec.texts import modified_utf_8, text_charset
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.stomp.codec.alike import HeadReader
 from redelivery.transports.stomp.codec.frames import parse_headers, raw_value, unescape
 from redelivery.transports.stomp.codec.maps import START, read_map
-from redelivery.transports.stomp.codec.names import from_wire, is_origin, is_owned, reply_to_from_wire
+from redelivery.transports.stomp.codec.names import from_wire, is_property, reply_to_from_wire
 from redelivery.transports.stomp.codec.raw import StompBody, readable_headers
 
 # Our own properties: the kind of a body where the broker would lose it ("none", "text", "bytes"), that a message is not
@@ -37,7 +39,9 @@ class StompFormat:
     are taken for; "auto": as their senders say.
     """
 
-    __slots__ = ("bodies", "destination", "dialect", "stable_key", "usual_bodies", "usual_ids", "version")
+    __slots__ = (
+        *("bodies", "destination", "dialect", "heads", "sent_to", "stable_key", "usual_bodies", "usual_ids", "version"),
+    )
 
     def __init__(self, dialect: StompDialect, version: str, destination: Destination, bodies: str = "auto") -> None:
         self.bodies = bodies
@@ -49,6 +53,8 @@ class StompFormat:
         self.stable_key = b"" if made is None else b"\n%b:" % made.encode()
         self.usual_ids = dialect.message_id_header is None and not dialect.message_id_separator
         self.usual_bodies = dialect.length_is_bytes and dialect.kind_header is None and bodies == "auto"
+        self.heads = HeadReader(version, dialect, OURS)
+        self.sent_to = lru_cache(maxsize=256)(lambda value: _sent_to(value, dialect, destination))
 
 
 class StompFields:
@@ -106,7 +112,10 @@ class StompFields:
     def readable(self) -> tuple[Mapping[str, Value], list[str]]:
         """See `redelivery.model.content.bodies.Carrying`."""
         found, left_out = readable_headers(self.head, self.format.version, self.format.dialect.binary_headers)
-        return MappingProxyType(self._own(found)), left_out
+        own = {
+            name: value for name, value in found.items() if name not in OURS and is_property(name, self.format.dialect)
+        }
+        return MappingProxyType(own), left_out
 
     def _kind(self) -> bytes | None:
         """The kind of the body, where something says it: ours, or the sender's client."""
@@ -173,19 +182,34 @@ class StompFields:
 
     def properties(self) -> Mapping[str, Value]:
         """All headers but those of STOMP, JMS and the broker; STOMP carries strings only. Raises MessageFormatError."""
-        return MappingProxyType(self._own(self._headers()))
+        return MappingProxyType(self._read()[1])
 
-    def _own(self, headers: Mapping[str, str]) -> dict[str, Value]:
-        dialect = self.format.dialect
-        return {
-            name: value
-            for name, value in headers.items()
-            if name not in OURS and (not is_owned(name, dialect) or is_origin(name, dialect))
-        }
+    def columns(self) -> MessageColumns:
+        """See `redelivery.model.content.columns`. Raises MessageFormatError."""
+        found, properties = self._read()
+        stable, own, to, reply_to, correlation_id, kind, sent, priority, group, sequence = found
+        made, dialect = self.format, self.format.dialect
+        return (
+            self._stable_id(stable, own),
+            made.sent_to(to),
+            None if reply_to is None else reply_to_from_wire(reply_to, dialect),
+            correlation_id,
+            None if kind is None or self.is_sections() else kind,
+            _sent_ms(sent, dialect),
+            self.expires_at(),
+            4 if priority is None else min(9, _number(priority)),
+            self.persistent(),
+            group,
+            None if sequence is None else -1 if sequence == "-1" else _number(sequence),
+            properties,
+        )
 
     def noted(self) -> Mapping[str, object]:
         """All headers. Raises MessageFormatError."""
-        return self._headers()
+        try:
+            return parse_headers(self._readable(), self.format.version)
+        except ProtocolError as error:
+            raise MessageFormatError(str(error)) from error
 
     def header(self, name: str) -> Any:
         """One of `redelivery.model.messages.HEADERS`. Raises MessageFormatError."""
@@ -221,24 +245,33 @@ class StompFields:
 
     def stable_id(self) -> str | None:
         """The id that stays the same when the message is delivered again; None: there is none."""
-        dialect = self.format.dialect
-        header = dialect.message_id_header
-        sent = None if header is None else self.text(b"\n%b:" % header.encode())
-        return sent or (None if dialect.makes_message_ids else self.broker_id())
+        header = self.format.dialect.message_id_header
+        return self._stable_id(None if header is None else self.text(b"\n%b:" % header.encode()), self.text(_ID_KEY))
+
+    def _stable_id(self, sent: str | None, own: str | None) -> str | None:
+        return sent or (None if self.format.dialect.makes_message_ids else self._broker_id(own))
 
     def broker_id(self) -> str | None:
         """The broker's own, which no producer can choose; as stable as it is."""
-        found, separator = self.text(_ID_KEY), self.format.dialect.message_id_separator
+        return self._broker_id(self.text(_ID_KEY))
+
+    def _broker_id(self, found: str | None) -> str | None:
+        separator = self.format.dialect.message_id_separator
         return found.rpartition(separator)[2] if found and separator else found
 
-    def _headers(self) -> dict[str, str]:
-        head, binary = self.head, self.format.dialect.binary_headers
-        if binary and b"\n" + binary in head:
-            head = b"\n".join([line for line in head.split(b"\n") if not line.startswith(binary)])
+    def _read(self) -> tuple[Sequence[str | None], dict[str, Any]]:
+        """See `HeadReader.read`. Raises MessageFormatError."""
         try:
-            return parse_headers(head, self.format.version)
+            return self.format.heads.read(self._readable())
         except ProtocolError as error:
             raise MessageFormatError(str(error)) from error
+
+    def _readable(self) -> bytes:
+        """The head without headers that are no text."""
+        head, binary = self.head, self.format.dialect.binary_headers
+        if binary and b"\n" + binary in head:
+            return b"\n".join([line for line in head.split(b"\n") if not line.startswith(binary)])
+        return head
 
     def _is_transformed(self) -> bool:
         # The broker puts our wish on every message of the subscription, and an error where it could not fulfil it.
@@ -271,18 +304,16 @@ def _reply_to(message: StompFields) -> Destination | None:
     return None if value is None else reply_to_from_wire(value, message.format.dialect)
 
 
-def _sent_to(message: StompFields) -> Destination:
-    target = message.format.destination
-    value = message.text(b"\ndestination:")
+def _sent_to(value: str | None, dialect: StompDialect, target: Destination) -> Destination:
     if isinstance(target, (TemporaryQueue, TemporaryTopic)):
         return target  # whatever its maker's connection calls it
-    found = None if value is None else from_wire(value, message.format.dialect, type(target))
+    found = None if value is None else from_wire(value, dialect, type(target))
     return found or target
 
 
-def _timestamp(message: StompFields) -> datetime | None:
-    value, unit = _number(raw_value(message.head, b"\ntimestamp:")), message.format.dialect.timestamp_unit
-    return from_epoch_ms(value * unit if unit and value < _SECONDS else value)
+def _sent_ms(said: bytes | str | None, dialect: StompDialect) -> int:
+    value, unit = _number(said), dialect.timestamp_unit
+    return value * unit if unit and value < _SECONDS else value
 
 
 def _group_id(message: StompFields) -> str | None:
@@ -295,12 +326,14 @@ def _group_sequence(message: StompFields) -> int | None:
 
 
 _HEADERS: Final[Mapping[str, Callable[[StompFields], object]]] = {
-    "destination": _sent_to,
+    "destination": lambda message: message.format.sent_to(message.text(b"\ndestination:")),
     "message_id": StompFields.stable_id,
     "reply_to": _reply_to,
     "correlation_id": lambda message: message.text(b"\ncorrelation-id:"),
     "type": lambda message: None if message.is_sections() else message.text(b"\ntype:"),
-    "timestamp": _timestamp,
+    "timestamp": lambda message: from_epoch_ms(
+        _sent_ms(raw_value(message.head, b"\ntimestamp:"), message.format.dialect)
+    ),
     "expiration": lambda message: from_epoch_ms(message.expires_at()),
     "delivery_time": lambda _: None,
     "priority": lambda message: min(9, _number(raw_value(message.head, b"\npriority:") or b"4")),

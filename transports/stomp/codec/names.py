@@ -140,3 +140,8 @@ def is_origin(name: str, dialect: StompDialect) -> bool:
 def is_owned(name: str, dialect: StompDialect) -> bool:
     """Check whether a header belongs to STOMP, JMS or the broker, not to the application."""
     return name in dialect.owned_headers or name.startswith(dialect.owned_prefixes)
+
+
+def is_property(name: str, dialect: StompDialect) -> bool:
+    """Check whether a header is a property that others see: the application's, or the origin of a dead letter."""
+    return not is_owned(name, dialect) or is_origin(name, dialect)
