@@ -97,7 +97,7 @@ class IdleReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
 class Ready(Probe):
     """Asks nobody."""
 
-    def ready(self, seconds: float, *, quiet: bool) -> bool:  # noqa: ARG002  # as its base has it
+    def ready(self, seconds: float, *, quiet: bool, least: int = 1) -> bool:  # noqa: ARG002  # as its base has it
         return True
 
 

@@ -2,5 +2,6 @@
 
 `table` lists them: name, default, meaning; `values` parses what was typed; `names` knows other names for them.
 `query` is what the rest of the room is given: options that are checked, before any broker is reached.
-`reconnect` makes a connection, and another one with back-off until `maxReconnectTime` is up.
+`credentials` reads passwords and certificates from files. `reconnect` makes a connection, and another one with
+back-off until `maxReconnectTime` is up.
 """

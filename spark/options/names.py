@@ -16,9 +16,6 @@ _NO_OFFSETS: Final = "leave it out: a queue has no offsets; a query goes on wher
 _NO_TOPICS: Final = (
     "destination with a queue, to which the broker copies the topic (by a virtual topic, a divert or a binding)"
 )
-_LARGER: Final = (
-    "leave it out: a batch begins when there are rows; .trigger(processingTime='10 seconds') makes larger ones"
-)
 _STAYS: Final = "leave it out: the queue, and what is in it, stays when a query ends"
 _NO_CLOUD: Final = (
     "username and password to log in at the broker; storageOptions has the credentials of a walLocation in a cloud"
@@ -51,6 +48,36 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "the path of url: amqp://host/name": ("vhost", "virtualhost", "amqpvhost"),
     "the scheme of url: stomp+ssl://host:61614 or amqps://host:5671": ("ssl", "tls", "usessl", "usetls", "sslenabled"),
+    "tlsCa": (
+        *(
+            "ca",
+            "cafile",
+            "cacert",
+            "cacerts",
+            "cabundle",
+            "truststore",
+            "truststorelocation",
+            "sslca",
+            "sslcalocation",
+        ),
+        *("ssltruststorelocation", "kafkassltruststorelocation", "tlscafile", "rootca"),
+    ),
+    "tlsCert": (
+        *("cert", "certfile", "certificate", "clientcert", "keystore", "keystorelocation", "sslcert", "tlscertfile"),
+        *("sslkeystorelocation", "kafkasslkeystorelocation", "sslcertificatelocation"),
+    ),
+    "tlsKey": ("keyfile", "clientkey", "privatekey", "sslkey", "tlskeyfile", "sslkeylocation"),
+    "tlsKey with a key that has no pass phrase": (
+        *("keypassword", "sslkeypassword", "kafkasslkeypassword", "keystorepassword", "truststorepassword"),
+    ),
+    "passwordFile": ("secretfile", "passfile", "credentialsfile", "credentials", "passwordpath"),
+    "passwordEnv": ("secretenv", "passwordvariable", "passwordfromenv", "envpassword"),
+    "password with the value: dbutils.secrets.get(…), spark.conf.get(…); or passwordFile, passwordEnv": (
+        *("passwordconf", "passwordsecret", "secretscope", "secretkey", "scope", "servicecredential"),
+    ),
+    "leave it out: over TLS the broker's name is always verified, by the system's certificates or tlsCa": (
+        *("verifyhostname", "sslverify", "checkhostname", "sslendpointidentificationalgorithm", "insecure"),
+    ),
     "the scheme of url: stomp://, stomp+ssl://, amqp:// or amqps://": ("protocol", "transport", "scheme"),
     "dialect": ("brokertype", "provider", "vendor", "product"),
     "destination": (
@@ -185,13 +212,8 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
         *("startingposition", "initialposition", "offset", "endingtimestamp", "startingtime", "endingtime"),
         *("startingoffsetsbytimestampstrategy", "usedeprecatedoffsetfetching", "eventhubsstartingposition"),
     ),
-    _LARGER: (
-        "minoffsetspertrigger",
-        "maxtriggerdelay",
-        "minmessagesperbatch",
-        "minrowspertrigger",
-        "minpartitionsize",
-    ),
+    "minMessagesPerBatch": ("minrowspertrigger", "minrows", "minmessages", "minrecords", "minbatchsize"),
+    "maxTriggerDelay": ("maxdelay", "maxbatchdelay", "maxwait", "maxwaittime"),
     _STAYS: ("deletesubscriptiononstreamstop", "autodelete"),
     "leave it out: the source redelivers in order": ("nonblockingredelivery",),
     "leave it out: what goes wrong ends the query, which says why": ("exceptionlistener",),

@@ -16,6 +16,7 @@ from redelivery.spark.options.table import READ, READ_STREAM, WRITE, Option, opt
 from redelivery.spark.options.values import shown_size
 
 _HIDDEN: Final = frozenset(("password", "storage_options"))  # file systems are given their keys in the latter
+_ENCRYPTED: Final = {"stomp": "stomp+ssl", "amqp": "amqps"}
 _SPARK: Final = frozenset(("checkpointlocation", "queryname"))  # a streaming write passes Spark's own options too
 _ORDERED: Final = (  # the first may not be more than the second
     ("segmentRows", "maxMessagesPerBatch"),
@@ -23,6 +24,7 @@ _ORDERED: Final = (  # the first may not be more than the second
     ("segmentBytes", "maxBytesPerBatch"),
     ("segmentBytes", "maxPendingBytes"),
     ("numPartitions", "maxMessagesPerBatch"),
+    ("minMessagesPerBatch", "maxMessagesPerBatch"),
     ("receiveTimeout", "maxReceiveTime"),
 )
 
@@ -34,6 +36,11 @@ class _Options:
     url: str
     username: str | None
     password: str | None
+    password_file: str | None
+    password_env: str | None
+    tls_ca: str | None
+    tls_cert: str | None
+    tls_key: str | None
     dialect: str
 
     @property
@@ -116,6 +123,8 @@ class SourceOptions(_Options):
     lanes: int
     num_partitions: int
     max_messages_per_batch: int
+    min_messages_per_batch: int
+    max_trigger_delay: float
     max_bytes_per_batch: int
     segment_bytes: int
     max_pending_bytes: int
@@ -167,6 +176,8 @@ class SourceOptions(_Options):
         if "segmentRows" not in given:
             # only what was asked for can contradict
             least = min(values["max_messages_per_batch"], values["max_pending_rows"])
+            # what a batch waits for is to be seen when it is there, and not after `linger`
+            least = min(least, values["min_messages_per_batch"] or least)
             values["segment_rows"] = min(values["segment_rows"], least)
         if "segmentBytes" not in given:
             least = min(values["max_bytes_per_batch"], values["max_pending_bytes"])
@@ -236,8 +247,19 @@ class _Given:
         for name, there in (("username", url.username), ("password", url.password)):
             if name in self and there is not None:
                 raise ConfigError(f"{name} is given twice, as an option and in the url: leave one of them out")
-        if "password" in self and "username" not in self and url.username is None:
-            raise ConfigError("password is given without username: add the option username")
+        passwords = [name for name in ("password", "passwordFile", "passwordEnv") if name in self]
+        if len(passwords) > 1 or (passwords and url.password is not None):
+            others = passwords[1:] or ["the url"]
+            raise ConfigError(f"the password is given by {passwords[0]} and by {others[0]}: leave one of them out")
+        if passwords and "username" not in self and url.username is None:
+            raise ConfigError(f"{passwords[0]} is given without username: add the option username")
+        if "tlsKey" in self and "tlsCert" not in self:
+            raise ConfigError("tlsKey has no effect without tlsCert: add the file of the certificate")
+        if any(name in self for name in ("tlsCa", "tlsCert")) and url.scheme in _ENCRYPTED:
+            raise ConfigError(
+                f"tlsCa and tlsCert have no effect with {url.scheme}://, which is not encrypted: write "
+                f"{_ENCRYPTED[url.scheme]}:// and the port of the broker's TLS listener"
+            )
 
 
 def _check_source(options: SourceOptions, given: _Given) -> None:
@@ -259,6 +281,13 @@ def _check_source(options: SourceOptions, given: _Given) -> None:
         raise ConfigError(
             f"storageOptions has no effect with walLocation={options.wal_location!r}, a local folder: leave it out"
         )
+    if options.receiver == "driver" and options.min_messages_per_batch > options.max_pending_rows:
+        raise ConfigError(
+            f"minMessagesPerBatch={options.min_messages_per_batch} is more than maxPendingRows="
+            f"{options.max_pending_rows}, at which receiving pauses: lower it, or raise maxPendingRows"
+        )
+    if not options.min_messages_per_batch and "maxTriggerDelay" in given:
+        raise ConfigError("maxTriggerDelay has no effect without minMessagesPerBatch: add that, or leave it out")
     if options.dedupe == "off" and "dedupeWindow" in given:
         raise ConfigError("dedupeWindow has no effect with dedupe=off: leave it out, or use dedupe=inDoubt")
     if options.on_batch_failure == "deadLetter" and not options.max_batch_attempts:

@@ -14,6 +14,7 @@ from redelivery.model.errors import ConnectError, ConnectionLostError, JMSError,
 from redelivery.policies.dead_letters import DeadLetterStrategy
 from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.spark.options.credentials import Credentials, read_password, tls_context
 
 LOST = (ConnectError, ConnectionLostError, RequestTimeoutError)  # what a new connection may cure
 _LONGEST_WAIT: Final = 10.0  # seconds
@@ -21,7 +22,7 @@ _SEND_TIMEOUT: Final = 30.0  # seconds that a send waits for a connection that i
 _CONNECT_TIMEOUT, _CLOSE_TIMEOUT = 10.0, 15.0
 
 
-class BrokerOptions(Protocol):
+class BrokerOptions(Credentials, Protocol):
     """The options that say where the broker is."""
 
     @property
@@ -31,10 +32,6 @@ class BrokerOptions(Protocol):
     @property
     def username(self) -> str | None:
         """The name of the user that logs in."""
-
-    @property
-    def password(self) -> str | None:
-        """The password of the user."""
 
     @property
     def dialect(self) -> str:
@@ -74,7 +71,8 @@ def connect(
     options = merge_options(
         broker.url,
         username=broker.username,
-        password=broker.password,
+        password=read_password(broker),
+        tls=tls_context(broker),
         dialect=broker.dialect,
         redelivery_policy=redelivery_policy,
         dead_letter_strategy=dead_letter_strategy,

@@ -86,6 +86,16 @@ OPTIONS: Final = (
     ),
     Option("username", read.string, "The user name for the broker.", where=_ALL, alias="user"),
     Option("password", read.secret, "The password; no log, error or repr shows it.", where=_ALL),
+    Option(
+        "passwordFile",
+        read.string,
+        "A file with the password, read for each connection: a path on all hosts, or a name sent by `spark.files`.",
+        where=_ALL,
+    ),
+    Option("passwordEnv", read.variable, "The environment variable with the password, on all hosts.", where=_ALL),
+    Option("tlsCa", read.string, "A file of trusted certificates (PEM); given like `passwordFile`.", where=_ALL),
+    Option("tlsCert", read.string, "The file of the client's certificate (PEM), for mTLS.", where=_ALL),
+    Option("tlsKey", read.string, "The file of its key, without a pass phrase, where `tlsCert` has none.", where=_ALL),
     Option("dialect", read.dialect, "Which broker it is, if that cannot be detected.", "auto", where=_ALL),
     Option("selector", read.string, "A JMS selector: only messages that it matches.", where=_ROWS),
     Option(
@@ -128,6 +138,20 @@ OPTIONS: Final = (
         "Most messages of one batch.",
         "50000",
         alias="maxOffsetsPerTrigger",
+    ),
+    Option(
+        "minMessagesPerBatch",
+        read.whole(0, _MANY),
+        "Messages that a batch waits for, `maxTriggerDelay` at most; an `availableNow` query does not wait.",
+        "0",
+        alias="minOffsetsPerTrigger",
+    ),
+    Option(
+        "maxTriggerDelay",
+        read.duration(0.001, 86400),
+        "With `minMessagesPerBatch`: how long after the last batch one begins with fewer messages. The first batch of "
+        "a query does not wait.",
+        "15 min",
     ),
     Option(
         "maxBytesPerBatch",

@@ -47,6 +47,13 @@ def secret(name: str, value: str) -> str:
     return value
 
 
+def variable(name: str, value: str) -> str:
+    """The name of an environment variable: a password that was typed here by mistake is not shown."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", value.strip(), re.ASCII):
+        raise ConfigError(f"{name} (not shown) is not the name of an environment variable, such as BROKER_PASSWORD")
+    return value.strip()
+
+
 def flag(name: str, value: str) -> bool:
     """``true`` or ``false``, in any case."""
     return read_flag(name, value.strip())

@@ -43,7 +43,7 @@ class DriverStreamReader(JmsStreamReader):
         return DriverOffset(self.wal.identity, self.wal.watermark()).json()
 
     def latestOffset(self, start: Mapping[str, Any], limit: object = None) -> dict[str, Any]:
-        """Wait for rows, `pollInterval` at most; as many segments as the limits allow, and one at least.
+        """Wait for `minMessagesPerBatch` rows, `pollInterval` at most; segments as the limits allow, one at least.
 
         Raises:
             DataLossError: a segment that is to be read is gone or damaged, and `failOnDataLoss` is true.
@@ -54,13 +54,18 @@ class DriverStreamReader(JmsStreamReader):
         lanes = self._started(offset.seq)
         options, most = self.options, row_limit(limit)
         if self.deadline is None:
-            rows = lanes.wait_for_rows(offset.seq, options.poll_interval, most, until_idle=False)
+            rows = lanes.wait_for_rows(
+                offset.seq, options.poll_interval, most, until_idle=False, least=self.delay.least
+            )
         else:
             idle = options.available_now_idle
             rows = lanes.wait_for_rows(offset.seq, idle, most, until_idle=True, deadline=self.deadline)
         end = self._end(offset.seq, rows, most)
+        if end == offset.seq:
+            return dict(start)
         lanes.planned(end)
-        return dict(start) if end == offset.seq else DriverOffset(self.wal.identity, end).json()
+        self.delay.planned()
+        return DriverOffset(self.wal.identity, end).json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """The source's latest offset, as the query's progress shows it."""

@@ -83,8 +83,10 @@ class ExecutorStreamReader(JmsStreamReader):
             _ = self.epoch  # a query that has used these segments before is fenced from here on
         unread = self._unread(offset.seq + 1)
         wait = self.options.poll_interval if self.deadline is None else self.options.available_now_idle
-        if not unread and not self._probe.ready(wait, quiet=self._came_to_nothing(offset)):
+        least = self.delay.least() if self.deadline is None else 1
+        if not unread and not self._probe.ready(wait, quiet=self._came_to_nothing(offset), least=least):
             return dict(start)
+        self.delay.planned()
         most = min(row_limit(limit), self.options.max_messages_per_batch)
         parts = max(min(self.options.num_partitions, most), unread)
         return ExecutorOffset(self.wal.identity, offset.seq + 1, parts, max(most, parts)).json()

@@ -70,11 +70,18 @@ class Lanes:
         self._depth = QueueDepth(options)
 
     def wait_for_rows(
-        self, seq: int, seconds: float, most: int, *, until_idle: bool, deadline: float = math.inf
+        self,
+        seq: int,
+        seconds: float,
+        most: int,
+        *,
+        until_idle: bool,
+        deadline: float = math.inf,
+        least: Callable[[], int] = lambda: 1,
     ) -> Mapping[int, Extent]:
-        """The segments behind ``seq``, by number.
+        """The segments behind ``seq``, by number; none where they have fewer than ``least`` rows, and may get more.
 
-        Waits ``seconds`` at most for a first one; with ``until_idle`` until they have ``most`` rows, or as many as may
+        Waits ``seconds`` at most for those; with ``until_idle`` until they have ``most`` rows, or as many as may
         be pending, or every lane has found its queue empty for ``seconds``; and not beyond ``deadline``, of the
         monotonic clock.
 
@@ -86,7 +93,12 @@ class Lanes:
         def enough() -> bool:
             found = self._behind(seq)
             rows = sum(each.rows for each in found.values())
-            if self._error is not None or (not until_idle and found) or rows >= most or self._wanted[0]:
+            if (
+                self._error is not None
+                or (not until_idle and _suffice(found, least()))
+                or rows >= most
+                or self._wanted[0]
+            ):
                 return True
             now = monotonic()
             if now >= deadline:
@@ -97,16 +109,16 @@ class Lanes:
                 return all(quiet and looked - max(quiet, began) >= seconds for quiet, looked in times)
             return now - began >= seconds
 
-        self._adjust("all" if until_idle else "now")
+        self._adjust("all" if until_idle else "now" if least() == 1 else "later")
         with self._changed:
             while not enough():
                 self._changed.wait(0.05 if until_idle else max(0.0, seconds - (monotonic() - began)))
             found = self._behind(seq)
-            error = self._error
+            error, full = self._error, self._wanted[0]
         if error is not None and not found:
             raise error
         self._adjust("later")
-        return found
+        return found if until_idle or full or error is not None or _suffice(found, least()) else {}
 
     def planned(self, seq: int) -> None:
         """The segments up to ``seq`` are in a batch."""
@@ -205,6 +217,11 @@ class Lanes:
         with self._changed:
             self._error = self._error or error
             self._changed.notify_all()
+
+
+def _suffice(found: Mapping[int, Extent], least: int) -> bool:
+    """Check that segments are enough for a batch; those without rows, that were lost, are passed by one."""
+    return bool(found) and (least <= 1 or sum(each.rows for each in found.values()) >= least)
 
 
 class ThreadLane:

@@ -19,6 +19,7 @@ from redelivery.spark.log.store.interface import DamagedError, Tombstone
 from redelivery.spark.log.store.opening import open_store
 from redelivery.spark.log.wal import SegmentName, Wal
 from redelivery.spark.options.query import SourceOptions
+from redelivery.spark.read.delay import TriggerDelay
 from redelivery.spark.read.refused import is_runner
 from redelivery.spark.rows.check import check_segment
 from redelivery.spark.versions import ReadMaxRows, SupportsTriggerAvailableNow
@@ -35,12 +36,13 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions) -> None:
         self.options = options
         self.deadline: float | None = None  # of AvailableNow, by the monotonic clock
+        self.delay = TriggerDelay(options)
         self._lost: set[str] = set()  # keys of segments that were gone or damaged, and left out
         if is_runner():
             signal.signal(signal.SIGTERM, _end)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"options": self.options, "deadline": None, "_lost": set()}
+        return {"options": self.options, "deadline": None, "delay": TriggerDelay(self.options), "_lost": set()}
 
     @cached_property
     def wal(self) -> Wal:

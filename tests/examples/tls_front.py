@@ -53,21 +53,25 @@ def tls_front(url: str, folder: Path) -> Iterator[int]:
 
 
 def _serve(listener: socket.socket, context: ssl.SSLContext, behind: tuple[str, int]) -> None:
-    """One client after the other, until the listener is shut down."""
+    """Each client in a thread, until the listener is shut down."""
     while True:
         try:
             accepted, _ = listener.accept()
         except OSError:
             return
-        with (
-            suppress(OSError),
-            context.wrap_socket(accepted, server_side=True) as client,
-            socket.create_connection(behind) as broker,
-        ):
-            back = threading.Thread(target=_copy, args=(broker, client), daemon=True)
-            back.start()
-            _copy(client, broker)
-            back.join(10)
+        threading.Thread(target=_forward, args=(accepted, context, behind), daemon=True).start()
+
+
+def _forward(accepted: socket.socket, context: ssl.SSLContext, behind: tuple[str, int]) -> None:
+    with (
+        suppress(OSError),
+        context.wrap_socket(accepted, server_side=True) as client,
+        socket.create_connection(behind) as broker,
+    ):
+        back = threading.Thread(target=_copy, args=(broker, client), daemon=True)
+        back.start()
+        _copy(client, broker)
+        back.join(10)
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:

@@ -10,6 +10,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 import redelivery
 from redelivery.model.errors import MessageFormatError
+from redelivery.spark.options.credentials import read_password, tls_context
 from redelivery.spark.options.query import BrowseOptions
 from redelivery.spark.rows.columns import Columns
 
@@ -66,7 +67,12 @@ class BrowseReader(DataSourceReader):
         options = self.options
         with (
             redelivery.connect(
-                options.url, username=options.username, password=options.password, dialect=options.dialect, start=False
+                options.url,
+                username=options.username,
+                password=read_password(options),
+                tls=tls_context(options),
+                dialect=options.dialect,
+                start=False,
             ) as connection,
             connection.session() as session,
         ):

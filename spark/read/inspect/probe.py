@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from itertools import islice
 from typing import Final
 
 import redelivery
@@ -16,6 +17,7 @@ from redelivery.transports.wire.clock import monotonic
 log = logging.getLogger(__name__)
 
 _PAUSE: Final = 0.1  # seconds between two looks
+_SHARE: Final = 4  # times as long as a look took
 
 
 class Probe:
@@ -28,26 +30,31 @@ class Probe:
         self._connections = 0  # before this one
         self._depth = QueueDepth(options)
 
-    def ready(self, seconds: float, *, quiet: bool) -> bool:
-        """Check whether a batch is worth planning, within ``seconds``.
+    def ready(self, seconds: float, *, quiet: bool, least: int = 1) -> bool:
+        """Check whether a batch is worth planning, within ``seconds``: ``least`` messages are there.
 
-        Where the broker cannot be asked: yes; after ``seconds`` if the batch before came to nothing (``quiet``).
+        Where the broker cannot be asked: yes; after ``seconds`` if the batch before came to nothing (``quiet``); no if
+        more than one is wanted.
 
         Raises:
             ConnectError: the broker was away for longer than `maxReconnectTime`.
         """
         until, places = monotonic() + seconds, self._options.destinations
         while True:
+            pause = _PAUSE
             try:
                 connection = self._open()
                 if not connection.connected:  # it is being made again; `maxReconnectTime` bounds that
                     connection.check_open("browse")
                 elif not connection.metadata.capabilities.browse or any(each.is_pattern for each in places):
-                    if quiet:
+                    if quiet or least > 1:
                         self._closed.wait(max(0.0, until - monotonic()))
-                    return not self._closed.is_set()
-                elif self._something():
-                    return True
+                    return least == 1 and not self._closed.is_set()
+                else:
+                    looked = monotonic()
+                    if self._holds(least):
+                        return True
+                    pause = max(_PAUSE, _SHARE * (monotonic() - looked))  # counting many is work for the broker
             except LOST as error:
                 if self._connection is None:
                     raise
@@ -55,7 +62,7 @@ class Probe:
                 log.warning("the connection was lost: %s", error)
                 if isinstance(error, RequestTimeoutError):
                     self._forget()
-            if monotonic() + _PAUSE > until or self._closed.wait(_PAUSE):
+            if monotonic() + pause > until or self._closed.wait(pause):
                 return False
 
     def report(self) -> dict[str, int]:
@@ -75,14 +82,16 @@ class Probe:
             self._connection = connect(self._options, stopped=self._closed, comes_back=True)
         return self._connection
 
-    def _something(self) -> bool:
+    def _holds(self, least: int) -> bool:
+        """Check whether the queues hold so many messages."""
         assert self._connection is not None
         selector = self._options.selector
         with self._connection.session() as session:
             for each in self._options.destinations:
                 with session.browser(each, selector=selector) as browser:
-                    if next(iter(browser), None) is not None:
-                        return True
+                    least -= sum(1 for _ in islice(browser, least))
+                if least <= 0:
+                    return True
         return False
 
     def _forget(self) -> None:
