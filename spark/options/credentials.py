@@ -52,7 +52,7 @@ def read_password(options: Credentials) -> str | None:
         found = os.environ.get(options.password_env)
         if found is None:
             raise ConfigError(
-                f"passwordEnv={options.password_env!r}: this process has no such variable; set it for the driver, and by "
+                f"passwordEnv={options.password_env!r}: this process has no such variable; set it for the driver, by "
                 f"spark.executorEnv.{options.password_env} for executors"
             )
         return found
