@@ -44,6 +44,7 @@ class Bucket:
     def __init__(self, application: Any) -> None:
         self._application = application
         self.who = "driver"
+        self.name = f"wal-{uuid.uuid4().hex[:8]}"
         self.options: dict[str, Any] = {}
         self.clear()
 
@@ -69,7 +70,7 @@ class Bucket:
 
 @contextmanager
 def bucket() -> Iterator[Bucket]:
-    """An emulator with the bucket ``wal``; its options for fsspec are in ``options``."""
+    """An emulator with a bucket ``name``, of its own: moto has one store a process. ``options``: for fsspec."""
     import fsspec
     from moto.server import DomainDispatcherApplication, create_backend_app
 
@@ -81,7 +82,7 @@ def bucket() -> Iterator[Bucket]:
     endpoint, region = f"http://127.0.0.1:{server.port}", {"region_name": "eu-west-1"}
     found.options = {"endpoint_url": endpoint, "key": "x", "secret": "x", "client_kwargs": region}
     try:
-        fsspec.filesystem("s3", **found.options).mkdir("wal")
+        fsspec.filesystem("s3", **found.options).mkdir(found.name)
         yield found
     finally:
         server.shutdown()
@@ -100,7 +101,7 @@ def counted(store: Bucket, receiver: str, *, rows: int = ROWS, segments: int = S
         given = {
             "url": broker.stomp_url,
             "destination": _QUEUE,
-            "walLocation": f"s3://wal/{uuid.uuid4().hex}",
+            "walLocation": f"s3://{store.name}/{uuid.uuid4().hex}",
             "storageOptions": json.dumps(store.options),
             "receiver": receiver,
             **most,
