@@ -36,7 +36,7 @@ class DefaultSource(DataSource):
         from redelivery.spark.rows.schema import struct_type
 
         options = self._reading()
-        return struct_type(options.properties_type, errors=getattr(options, "errors", False))
+        return struct_type(options.properties_type, getattr(options, "errors", False), options.columns)
 
     def streamReader(self, schema: Any) -> Reader:
         """The receiver that the option `receiver` names.

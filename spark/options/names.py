@@ -231,7 +231,9 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "maxRedeliveries, redeliveryDelay and deadLetterQueue say of one source what a file says of a broker": (
         *("policies", "brokerfile", "config"),
     ),
-    _ALL_COLUMNS: ("includeheaders", "columns", "includetimestamp"),
+    "columns": ("fields", "select", "includecolumns", "requiredcolumns"),
+    "includeProperties": ("includeheaders", "includeattributes"),
+    _ALL_COLUMNS: ("includetimestamp",),
     "it belongs to the query, not to the source: df.writeStream.option('checkpointLocation', …)": (
         *("checkpointlocation", "checkpoint", "checkpointdir"),
     ),

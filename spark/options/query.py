@@ -14,6 +14,7 @@ from redelivery.policies.destinations.patterns import matches
 from redelivery.spark.options.names import unknown_name
 from redelivery.spark.options.table import READ, READ_STREAM, WRITE, Option, options_of
 from redelivery.spark.options.values import shown_size
+from redelivery.spark.rows.column_names import COLUMNS, PROPERTIES
 
 _HIDDEN: Final = frozenset(("password", "storage_options"))  # file systems are given their keys in the latter
 _ENCRYPTED: Final = {"stomp": "stomp+ssl", "amqp": "amqps"}
@@ -67,6 +68,7 @@ class BrowseOptions(_Options):
     destinations: tuple[Destination, ...]
     selector: str | None
     properties_type: Literal["string", "variant"]
+    columns: tuple[str, ...]
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> Self:
@@ -117,6 +119,7 @@ class SourceOptions(_Options):
     destinations: tuple[Destination, ...]
     selector: str | None
     properties_type: Literal["string", "variant"]
+    columns: tuple[str, ...]
     wal_location: str
     storage_options: dict[str, Any] | None
     receiver: Literal["driver", "executor"]
@@ -222,10 +225,11 @@ class _Given:
 
     @property
     def sources(self) -> dict[str, Any]:
-        """``values``, with all that is read in ``destinations``."""
+        """``values``, with all that is read in ``destinations``, and all that is shown of it in ``columns``."""
         values = dict(self.values)
-        one = values.pop("destination")
-        return values | {"destinations": values["destinations"] or (one,)}
+        one, properties = values.pop("destination"), values.pop("include_properties")
+        shown = values["columns"] or tuple(name for name in COLUMNS if properties or name != PROPERTIES)
+        return values | {"destinations": values["destinations"] or (one,), "columns": shown}
 
     def _take(self, option: Option, name: str, text: str) -> None:
         if not isinstance(text, str):

@@ -6,53 +6,20 @@ and values as str; a name here is as the user knows it, and the field of the par
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import Final
 
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
 from redelivery.spark.options import values as read
+from redelivery.spark.options.option import READ, READ_STREAM, WRITE, Option
 
-READ_STREAM: Final = "readStream"
-READ: Final = "read"
-WRITE: Final = "write"
+__all__ = ["OPTIONS", "READ", "READ_STREAM", "WRITE", "Option", "options_of"]
+
 _ALL: Final = (READ_STREAM, READ, WRITE)
 _STREAM: Final = (READ_STREAM,)
 _ROWS: Final = (READ_STREAM, READ)
 _MANY: Final = 2**31 - 1
 _MOST_BYTES: Final = 2**50
 _MOST_SEGMENT: Final = 2**30  # Arrow's offsets end at twice that
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option.
-
-    ``default``: as the user would write it; None: there is none.
-    ``where``: of `READ_STREAM`, `READ` (browse) and `WRITE` (batch and stream), those that have it.
-    ``required``: of the same, those that cannot do without it.
-    ``receiver``: the only receiver that looks at it, None for both.
-    ``alias``: another name for it.
-    ``like``: the option that does for the other receiver what this one does for ``receiver``.
-    ``instead``: the option that may be given in its place, and not beside it.
-    """
-
-    name: str
-    parse: read.Parser
-    meaning: str
-    default: str | None = None
-    where: tuple[str, ...] = _STREAM
-    required: tuple[str, ...] = ()
-    receiver: str | None = None
-    alias: str | None = None
-    like: str | None = None
-    instead: str | None = None
-
-    @property
-    def field(self) -> str:
-        """The option's name in snake case."""
-        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.name).lower()
-
 
 OPTIONS: Final = (
     Option(
@@ -104,6 +71,20 @@ OPTIONS: Final = (
         "Type of the values in the column `properties`; `variant` keeps JMS's types.",
         "string",
         where=_ROWS,
+    ),
+    Option(
+        "columns",
+        read.columns,
+        "The columns of the rows, in this order, such as `body,message_id`; without it all. `_error` comes behind.",
+        where=_ROWS,
+    ),
+    Option(
+        "includeProperties",
+        read.flag,
+        "`false`: all columns but `properties`.",
+        "true",
+        where=_ROWS,
+        instead="columns",
     ),
     Option(
         "walLocation",

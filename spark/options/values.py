@@ -10,10 +10,12 @@ from typing import Any, Final, TypeAlias
 from redelivery.client.observing.passports import check_application
 from redelivery.model.destinations import Destination, destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError
+from redelivery.model.suggestions import did_you_mean
 from redelivery.policies.checks import read_flag, read_whole
 from redelivery.policies.connection_url import parse_connection_url
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
 from redelivery.spark.log.store.locations import check_location
+from redelivery.spark.rows.column_names import COLUMNS
 from redelivery.transports.dialects.detect import check_name, queues_of_topics
 
 Parser: TypeAlias = Callable[[str, str], Any]
@@ -184,6 +186,21 @@ def queues(name: str, value: str) -> tuple[Destination, ...]:
         if one in found:
             raise ConfigError(f"{name}={value!r} has {one} twice: leave one of them out")
         found.append(one)
+    return tuple(found)
+
+
+def columns(name: str, value: str) -> tuple[str, ...]:
+    """Names of columns, with commas between them."""
+    found: list[str] = []
+    for each in map(str.strip, value.split(",")):
+        if each not in COLUMNS:
+            raise ConfigError(
+                f"{name}={value!r}: there is no column {each!r}{did_you_mean(each, COLUMNS)}; there are "
+                f"{', '.join(COLUMNS)}"
+            )
+        if each in found:
+            raise ConfigError(f"{name}={value!r} has {each} twice: leave one of them out")
+        found.append(each)
     return tuple(found)
 
 

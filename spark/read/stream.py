@@ -22,6 +22,7 @@ from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.read.delay import TriggerDelay
 from redelivery.spark.read.refused import is_runner
 from redelivery.spark.rows.check import check_segment
+from redelivery.spark.rows.schema import shown
 from redelivery.spark.versions import ReadMaxRows, SupportsTriggerAvailableNow
 from redelivery.transports.wire.clock import monotonic
 
@@ -104,7 +105,8 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if reader is not None:
                 segment_attempt(reader)  # raises where it is not a segment
                 check_segment(reader, f"segment {seq}-{part}", self.options)
-                yield from segment_batches(reader)
+                columns = shown(self.options.columns, self.options.errors)
+                yield from (batch.select(columns) for batch in segment_batches(reader))
                 return
             problem = "is gone"
         except DamagedError as error:

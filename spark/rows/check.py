@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from redelivery.model.errors import ConfigError
-from redelivery.spark.rows.schema import ERROR, PROPERTIES, properties_arrow, struct_type
+from redelivery.spark.rows.column_names import ERROR, PROPERTIES
+from redelivery.spark.rows.schema import properties_arrow, struct_type
 
 
 class _Columns(Protocol):
@@ -15,6 +16,10 @@ class _Columns(Protocol):
     def properties_type(self) -> str:
         """``string`` or ``variant``."""
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The wanted ones."""
+
 
 def check_schema(schema: Any, options: _Columns) -> None:
     """Refuse the schema of ``.schema(…)``: Spark would take the columns for the user's, whatever they hold.
@@ -22,11 +27,11 @@ def check_schema(schema: Any, options: _Columns) -> None:
     Raises:
         ConfigError: it is not the source's own.
     """
-    own = struct_type(options.properties_type, errors=getattr(options, "errors", False))
+    own = struct_type(options.properties_type, getattr(options, "errors", False), options.columns)
     if schema.simpleString() != own.simpleString():
         raise ConfigError(
             ".schema(…) cannot be used with jms, whose columns are always the same: leave it out, and select what you "
-            "want after load(), such as .selectExpr('string(body) AS body')"
+            "want after load(), such as .selectExpr('string(body) AS body'), or before it by the option columns"
         )
 
 

@@ -18,6 +18,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -32,6 +33,8 @@ from pyspark.sql.types import (
     TimestampType,
     VariantType,
 )
+
+from redelivery.spark.rows.column_names import COLUMNS, ERROR, PROPERTIES
 
 _VARIANT: Final[Any] = pa.struct(
     [
@@ -56,23 +59,25 @@ _COLUMNS: Final[dict[str, tuple[Any, Any]]] = {
     "redelivered": (BooleanType, pa.bool_()),
     "delivery_count": (IntegerType, pa.int32()),
 }
-PROPERTIES: Final = "properties"
-ERROR: Final = "_error"
 
 
-def struct_type(properties_type: str = "string", errors: bool = False) -> Any:
+def struct_type(properties_type: str = "string", errors: bool = False, columns: Sequence[str] = COLUMNS) -> Any:
     """Spark's schema of the rows.
 
     Args:
         properties_type: ``string`` or ``variant``.
         errors: with the column ``_error``.
+        columns: those that are wanted, in their order.
     """
     value = VariantType() if properties_type == "variant" else StringType()
-    columns = [StructField(name, kind()) for name, (kind, _) in _COLUMNS.items()]
-    columns.append(StructField(PROPERTIES, MapType(StringType(), value)))
-    if errors:
-        columns.append(StructField(ERROR, StringType()))
-    return StructType(columns)
+    types = {name: kind() for name, (kind, _) in _COLUMNS.items()}
+    types |= {PROPERTIES: MapType(StringType(), value), ERROR: StringType()}
+    return StructType([StructField(name, types[name]) for name in shown(columns, errors)])
+
+
+def shown(columns: Sequence[str], errors: bool) -> list[str]:
+    """The wanted columns, and ``_error`` where rows have it."""
+    return [*columns, ERROR] if errors else [*columns]
 
 
 def arrow_schema(properties_type: str = "string", errors: bool = False) -> Any:

@@ -58,9 +58,13 @@ class BrowseReader(DataSourceReader):
                         f"message {message.message_id} of {browser.queue} cannot be a row: {error}"
                     ) from error
                 if len(columns) >= _ROWS or columns.size >= _BYTES:
-                    yield from columns.batches(_ROWS)
+                    yield from self._shown(columns)
                     columns.clear()
-        yield from columns.batches(_ROWS)
+        yield from self._shown(columns)
+
+    def _shown(self, columns: Columns) -> Iterator[Any]:
+        for batch in columns.batches(_ROWS):
+            yield batch.select(self.options.columns)
 
     @contextmanager
     def _session(self) -> Iterator[redelivery.Session]:
