@@ -7,8 +7,8 @@ cannot fall, not even through a driver that slept while another one took over.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Final, Self
 
 from redelivery.spark.log.names import (
@@ -32,10 +32,15 @@ _KEPT: Final = 100  # records; an attempt that sleeps for longer is fenced, and 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The segment of one task of receiver=executor, as its mark says: who wrote it, and its rows."""
+    """The segment of one task of receiver=executor, as its mark says: who wrote it, its rows and their bytes.
+
+    ``counts``: of `BatchReceiver`, for the query's progress; empty where there is no mark.
+    """
 
     attempt: str
     rows: int
+    size: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def mark(self) -> bytes:
         """The content of the mark."""
@@ -43,8 +48,12 @@ class Part:
 
     @classmethod
     def of_mark(cls, content: bytes) -> Self | None:
-        """Return what a mark says; None: it says nothing, as those of older versions."""
-        return cls(**json.loads(content)) if content else None
+        """Return what a mark says; None: it says nothing, as those of older versions, or is damaged."""
+        try:
+            found = json.loads(content)
+            return cls(found["attempt"], found["rows"], found.get("size", 0), found.get("counts", {}))
+        except (ValueError, KeyError, TypeError):
+            return None
 
 
 class Commits:

@@ -8,6 +8,7 @@ other attempt: a retry, a second action and a restart see the same rows.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -22,7 +23,7 @@ from redelivery.spark.log.wal import Wal
 from redelivery.spark.read.attempts import count_attempt
 from redelivery.spark.read.inspect.probe import Probe
 from redelivery.spark.read.offsets import ExecutorOffset, parse_offset
-from redelivery.spark.read.receiving.batch_receiver import BatchReceiver
+from redelivery.spark.read.receiving.batch_receiver import COUNTS, BatchReceiver
 from redelivery.spark.read.receiving.received_batch import BatchPause, ReceivedBatch, empty_batch
 from redelivery.spark.read.stream import JmsStreamReader, row_limit
 from redelivery.spark.rows.digests import Key
@@ -55,6 +56,8 @@ class ExecutorStreamReader(JmsStreamReader):
     """See the module. The plan of a batch stands in its offset, so that a restart with other options repeats it."""
 
     _probe: Probe | None = None
+    _counts: Mapping[str, int] | None = None  # of the batches that are done
+    _uncommitted: Mapping[str, int] | None = None  # of the last one, while it is not committed
     _surveyed, _parts = 0, 0  # the batch that was looked for as the query began, and how many parts it had
     _nothing = 0, False  # the last batch that was looked at, and whether it had no rows
 
@@ -95,7 +98,10 @@ class ExecutorStreamReader(JmsStreamReader):
         """The source's latest offset, as the query's progress shows it."""
         if self._probe is None:
             return None
-        return {"v": 1, "wal": self.wal.identity, **self._probe.report(), "lostSegments": self.lost}
+        offset = {"v": 1, "wal": self.wal.identity}
+        said = Counter(self._counts) + Counter(self._uncommitted)
+        counts = {name: said[name] for name in ("uncommittedRows", "uncommittedBytes", *COUNTS, "inDoubt")}
+        return {**offset, **counts, **self._probe.report(), "lostSegments": self.lost}
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[SharePartition]:
         """The partitions that the offset says. Raises BatchFailedError after `maxBatchAttempts`."""
@@ -131,6 +137,7 @@ class ExecutorStreamReader(JmsStreamReader):
         """Nothing up to ``end`` is asked for again. Raises FencedError if another query uses the same walLocation."""
         offset = self._own(end)
         self.wal.commit(offset.seq, offset.parts, retain=self.options.retain_batches, epoch=self.epoch)
+        self._uncommitted = None
 
     def stop(self) -> None:
         """Close what asks the broker. Twice is harmless."""
@@ -151,7 +158,17 @@ class ExecutorStreamReader(JmsStreamReader):
             parts = self.wal.parts(offset.seq, offset.parts).values()
             # None: of a task that was never run, or unknown: there may be more
             self._nothing = offset.seq, bool(parts) and all(part is not None and part.rows == 0 for part in parts)
+            self._count(offset.seq, [part for part in parts if part is not None])
         return self._nothing[1]
+
+    def _count(self, seq: int, parts: Sequence[Part]) -> None:
+        """The batch ``seq`` is done; only those are counted that this query has planned."""
+        rows, size = (sum(getattr(each, name) for each in parts) for name in ("rows", "size"))
+        self._uncommitted = {"uncommittedRows": rows, "uncommittedBytes": size}
+        if seq >= self._surveyed > 0:
+            for each in parts:
+                counts = each.counts or {"received": each.rows, "inDoubt": 1}
+                self._counts = Counter(self._counts) + Counter(counts)
 
     def _unread(self, seq: int) -> int:
         """The parts that a query before this one has published for a batch that it never planned: this one reads them.
@@ -197,7 +214,8 @@ class ExecutorStreamReader(JmsStreamReader):
         wal.check_published(share.seq, share.part, made.attempt)
         wal.records.add_head(share.seq, share.part)
         if batch is None or receiver.confirm():
-            wal.confirm(share.seq, share.part, Part(made.attempt, made.rows))
+            counts = {name: receiver.counts[name] for name in COUNTS}
+            wal.confirm(share.seq, share.part, Part(made.attempt, made.rows, made.size, counts))
 
     def _pause(self) -> BatchPause:
         """A backlog is received for `maxReceiveTime`, a trickle for `receiveTimeout`, so that Spark gets its rows."""

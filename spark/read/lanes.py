@@ -16,6 +16,7 @@ from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.read.inspect.depth import QueueDepth
 from redelivery.spark.read.lane import Found, LaneControl, LanePace, LaneReceiver
 from redelivery.spark.read.lane_process import ProcessLane
+from redelivery.spark.read.receiving.batch_receiver import COUNTS
 from redelivery.transports.wire.clock import monotonic
 
 _STOP_SECONDS = 10.0
@@ -136,17 +137,21 @@ class Lanes:
     def report(self) -> dict[str, int]:
         """The counts of what the lanes have done.
 
-        `pendingRows`: in segments that no batch has yet; `uncommittedRows`: that no committed batch has; `queueDepth`
-        if known.
+        `pendingRows`: in segments that no batch has yet; `uncommittedRows`: that no committed batch has; their bytes;
+        `queueDepth` if known.
         """
         counts: Counter[str] = Counter()
         for lane in self._lanes:
             counts.update(lane.counts())
         with self._changed:
-            uncommitted = self._rows
-            pending = sum(each.rows for number, each in self._segments.items() if number > self._planned)
-        names = ("received", "duplicates", "deadLetters", "dropped", "inDoubt", "connections")
-        rows = {"pendingRows": pending, "uncommittedRows": uncommitted}
+            pending = [each for number, each in self._segments.items() if number > self._planned]
+            rows = {
+                "pendingRows": sum(each.rows for each in pending),
+                "pendingBytes": sum(each.size for each in pending),
+                "uncommittedRows": self._rows,
+                "uncommittedBytes": self._bytes,
+            }
+        names = (*COUNTS, "inDoubt", "connections")
         return {**rows, **{name: counts[name] for name in names}, **self._depth.report()}
 
     def stop(self) -> None:

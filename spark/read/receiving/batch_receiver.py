@@ -41,6 +41,7 @@ from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)
 
+COUNTS: Final = ("received", "duplicates", "deadLetters", "dropped")
 _WAIT: Final = 0.1  # seconds for a first message, after which `receive` returns None
 _LOOK: Final = 0.05  # seconds after which `pace` is asked again
 _PORTION: Final = 64  # a message that has not arrived yet may take this part of a segment
