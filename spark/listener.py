@@ -86,7 +86,7 @@ class PrometheusListener(StreamingQueryListener):
             self._last[name] = epoch_ms() / 1000
 
     def onQueryIdle(self, event: Any) -> None:
-        """It lives, and has nothing to do."""
+        """Note that the query lives; it has nothing to do."""
         with self._lock:
             name = self._names.get(str(event.runId))
             if name is not None:
