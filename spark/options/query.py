@@ -136,6 +136,7 @@ class SourceOptions(_Options):
     linger: float
     receive_timeout: float
     max_receive_time: float
+    latency_target: float
     poll_interval: float
     prefetch: int
     ack_chunk: int

@@ -188,8 +188,16 @@ OPTIONS: Final = (
     Option(
         "maxReceiveTime",
         read.duration(0.001, 86400),
-        "How long a task receives at most, while its queue is not empty.",
+        "How long a task receives at most, while its queue has a backlog.",
         "5 s",
+        receiver="executor",
+    ),
+    Option(
+        "latencyTarget",
+        read.duration(0.001, 3600),
+        "How long a task receives at most, while messages keep coming about as fast as it takes them; one that has "
+        "taken what was there ends after `receiveTimeout`.",
+        "500 ms",
         receiver="executor",
     ),
     Option(

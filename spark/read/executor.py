@@ -218,8 +218,11 @@ class ExecutorStreamReader(JmsStreamReader):
             wal.confirm(share.seq, share.part, Part(made.attempt, made.rows, made.size, counts))
 
     def _pause(self) -> BatchPause:
-        """A backlog is received for `maxReceiveTime`, a trickle for `receiveTimeout`, so that Spark gets its rows."""
-        return BatchPause(_MOMENT, self.options.max_receive_time, least=self.options.receive_timeout)
+        """A share ends when what was there is taken, or after `latencyTarget`; a backlog has `maxReceiveTime`."""
+        options = self.options
+        return BatchPause(
+            _MOMENT, options.max_receive_time, least=options.receive_timeout, target=options.latency_target
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from redelivery.spark.options.reconnect import LOST, check_reachable, connect
 from redelivery.spark.read.receiving.bad_messages import BadMessageError, CountedStrategy, dead_letter
 from redelivery.spark.read.receiving.consumer_group import ConsumerGroup
 from redelivery.spark.read.receiving.duplicates import Duplicates, SegmentsInDoubt
+from redelivery.spark.read.receiving.keeping_up import KeepingUp
 from redelivery.spark.read.receiving.received_batch import BatchBuilder, Pace, ReceivedBatch
 from redelivery.spark.rows.columns import Converter
 from redelivery.transports.wire.clock import monotonic
@@ -75,6 +76,7 @@ class BatchReceiver:
         self._session: redelivery.Session | None = None
         self._consumer: redelivery.Consumer | ConsumerGroup
         self._epoch = 0  # of the connection, when the session was made
+        self._seen = KeepingUp()
         self._limits: deque[int] = deque()  # of the next batches, so that a message that fails stands alone
         self.empty = False  # what the last `receive` found: no message, though there was a connection all the time
         self.counts: Counter[str] = Counter()  # deadLetters, dropped, duplicates, reconnects
@@ -232,6 +234,7 @@ class BatchReceiver:
     def _receive(self, first: Message | None, rows: int, size: int, pace: Pace) -> int:
         """Receive a batch: the number of its messages, with the first; those that can be rows are in the builder."""
         self._builder.clear()
+        self._seen.begin()
         messages = [] if first is None else [first]
         received, largest, began = 0, 0, monotonic()
         while messages:
@@ -256,13 +259,16 @@ class BatchReceiver:
         """Some more messages; none when it is time to end."""
         since = now = monotonic()
         while not self._stopped.is_set():
-            left = pace().end(began, since) - now
+            pause = pace()
+            left = pause.end(began, since, self._seen) - now
             if left <= 0:
                 break
             messages = self._consumer.receive_many(most, min(left, _LOOK))
+            asked, now = now, monotonic()
+            if pause.target < pause.longest:
+                self._seen.took(messages, most, now - asked)
             if messages:
                 return messages
-            now = monotonic()
         return []
 
     def _take(self, message: Message, before: int) -> bool:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from redelivery.spark.log.segments import SegmentWriter
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.read.receiving.duplicates import Duplicates
+from redelivery.spark.read.receiving.keeping_up import KeepingUp
 from redelivery.spark.rows.columns import BATCH_ROWS, Columns, Converter
 from redelivery.spark.rows.digests import Key
 from redelivery.spark.rows.schema import arrow_schema
@@ -24,16 +25,24 @@ _CHUNK_BYTES: Final = 8 << 20  # of rows in Python's objects, which take several
 class BatchPause:
     """The end of a batch: ``gap`` seconds without a further message, or ``longest`` seconds after its first.
 
-    ``least``: seconds after the first message before which no gap ends it.
+    ``least``: seconds after the first message before which no gap ends it. ``target``: seconds after it when it ends
+    unless there is a backlog; infinite where all is received for ``longest``.
     """
 
     gap: float
     longest: float = math.inf
     least: float = 0.0
+    target: float = math.inf
 
-    def end(self, began: float, since: float) -> float:
+    def end(self, began: float, since: float, seen: KeepingUp) -> float:
         """The time when a batch ends whose first message came at ``began``, if none has come since ``since``."""
-        return min(max(since + self.gap, began + self.least), began + self.longest)
+        longest, gap = self.longest, self.gap
+        if self.target < longest:
+            if seen.behind(self.target):  # a broker may pause before it sends more of them
+                gap = max(gap, self.least)
+            else:
+                longest = min(self.least, self.target) if seen.caught_up() else self.target
+        return min(max(since + gap, began + self.least), began + longest)
 
 
 Pace: TypeAlias = Callable[[], BatchPause]
