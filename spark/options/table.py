@@ -195,8 +195,7 @@ OPTIONS: Final = (
     Option(
         "latencyTarget",
         read.duration(0.001, 3600),
-        "How long a task receives at most, while messages keep coming about as fast as it takes them; one that has "
-        "taken what was there ends after `receiveTimeout`.",
+        "How long a task receives at most, while it keeps up with its queue; one with a backlog has `maxReceiveTime`.",
         "500 ms",
         receiver="executor",
     ),
