@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.conformance.pairs import KINDS, Kind
 from tests.spark.faults.archive import Archive
+from tests.spark.faults.campaign import cells
 from tests.spark.faults.cases import CASES, FIRST, Case
 from tests.spark.faults.jobs import Jobs
 from tests.spark.faults.report import results
@@ -78,6 +79,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         )
         for kind, case in pairs
     ]
+    if "campaign" in str(metafunc.module.__name__):
+        played = [
+            pytest.param(KINDS[each.pair], each.case(), id=f"{each.pair}-{each.receiver}-{each.sender}")
+            for each in cells()
+        ]
     metafunc.parametrize(("kind", "played"), played)
 
 

@@ -67,6 +67,13 @@ class Orders:
         self.open_gate()
         self.write([])
 
+    def begin_anew(self) -> None:
+        """Forget what happened, and how many matches were let by."""
+        self.write([])
+        for pattern in ("turn-*", "done-*"):
+            for each in self.path.parent.glob(f"{self.path.name}.{pattern}"):
+                each.unlink(missing_ok=True)
+
     def open_gate(self) -> None:
         self._beside("gate").touch()
         for each in self._done():

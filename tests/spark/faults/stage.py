@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
+from tests.conformance.foreign import Foreign, section, sequence, string
 from tests.run import again
 from tests.spark.faults.account import Verdict, in_table, judge
 from tests.spark.faults.jobs import Job, Jobs, Outcome
@@ -37,6 +38,10 @@ OF_RECEIVER: Mapping[str, Mapping[str, str]] = {
     "driver": {"segmentRows": "50", "linger": "50 ms"},
     "executor": {"receiveTimeout": "200 ms"},
 }
+
+
+Sender: TypeAlias = Literal["ours", "foreign", "both"]
+"""Of messages; both: half of each."""
 
 
 class Broker(Protocol):
@@ -68,6 +73,9 @@ class Stage:
     settings: dict[str, Any] = field(default_factory=dict)  # see `job.Keeper`
     checkpoint: str = "checkpoint"
     wal: str = "wal"
+    sender: Sender = "both"
+    run_seconds: float = _RUN_SECONDS
+    last_seconds: float = _SOON
     gives_up: bool = False  # messages, because the query says so: limit(), failOnDataLoss=false
 
     def __post_init__(self) -> None:
@@ -80,17 +88,34 @@ class Stage:
     # What is there
 
     def send(self, count: int = MESSAGES) -> None:
-        """So many more, each with a body of its own."""
+        """So many more, each with a body of its own: of our sender, of another client, or half of each."""
         bodies = [f"{self.queue} {number:05}" for number in range(len(self.sent), len(self.sent) + count)]
+        ours = {"ours": count, "foreign": 0, "both": count // 2}[self.sender]
+        self._send_ours(bodies[:ours])
+        if bodies[ours:]:
+            self._send_foreign(bodies[ours:])
+        self.sent += bodies
+
+    def _send_foreign(self, bodies: Sequence[str]) -> None:
+        """As plain frames, or as proton sends without an id: neither has an id, or a time."""
+        protocol, _, broker = self.broker.name.partition("-")
+        if protocol == "amqp":
+            durable = section(0x70, sequence(b"\x41"))
+            messages = [durable + section(0x77, string(body.encode())) for body in bodies]
+        else:
+            messages = [f"persistent:true\n\n{body}".encode() for body in bodies]
+        Foreign(protocol, broker, self.broker.url).send(self.queue, *messages)
+
+    def _send_ours(self, bodies: Sequence[str]) -> None:
         with redelivery.connect(self.broker.url) as connection:
             mode = AckMode.TRANSACTED if connection.metadata.capabilities.transactions else AckMode.AUTO
             with connection.session(mode) as session:
+                session.consumer(self.queue).close()  # which makes it, where a sender alone does not
                 producer = session.producer(self.queue)
                 for body in bodies:
                     producer.send(body, persistent=True)
                 if session.transacted:
                     session.commit()
-        self.sent += bodies
 
     def order(self, *orders: Order) -> None:
         """What happens to the store's users from now on."""
@@ -137,9 +162,9 @@ class Stage:
         """A query that goes on, to be handed to `finish`. ``forever``: without AvailableNow."""
         return self.job().start({**self.query(**options), "forever": forever})
 
-    def finish(self, started: int | Outcome, seconds: float = _RUN_SECONDS) -> Outcome:
+    def finish(self, started: int | Outcome) -> Outcome:
         """How it ended."""
-        return started if isinstance(started, Outcome) else self.job_now().wait(started, seconds)
+        return started if isinstance(started, Outcome) else self.job_now().wait(started, self.run_seconds)
 
     def job_now(self) -> Job:
         """As `job`, dead or alive."""
@@ -177,8 +202,11 @@ class Stage:
         with redelivery.connect(self.broker.url) as connection, connection.session() as session:
             consumer = session.consumer(queue)
             bodies: list[str] = []
-            while (message := consumer.receive(timeout=_SOON if len(bodies) < at_least else _NOTHING)) is not None:
-                bodies.append(str(message.body))
+            while (
+                message := consumer.receive(timeout=self.last_seconds if len(bodies) < at_least else _NOTHING)
+            ) is not None:
+                body = message.body
+                bodies.append(body.decode() if isinstance(body, bytes) else str(body))
             return bodies
 
 

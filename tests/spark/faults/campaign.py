@@ -1,0 +1,123 @@
+"""A campaign: random events while messages come, of our sender or of another client, until all is in the table.
+
+``REDELIVERY_SPARK_CAMPAIGN=stomp-rabbitmq:driver:foreign,amqp-artemis:lanes:ours`` names its cells: pair, receiver
+(``driver``, ``lanes`` for two lanes, or ``executor``) and sender. ``REDELIVERY_SPARK_EVENTS`` says how many events each
+has, 30 without it; ``REDELIVERY_SPARK_SEED`` begins the random numbers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+from random import Random
+from time import monotonic, sleep
+from typing import Any, Final, Literal
+
+from tests.spark.faults.cases import RETRIES, Case
+from tests.spark.faults.jobs import HungError, Outcome
+from tests.spark.faults.orders import Order
+from tests.spark.faults.stage import Sender, Stage
+
+CELLS: Final = "REDELIVERY_SPARK_CAMPAIGN"
+_EVENTS, _SEED = "REDELIVERY_SPARK_EVENTS", "REDELIVERY_SPARK_SEED"
+_OTHER: Final = 0.15  # of the events: the broker is killed; as many: the whole session, at any moment
+_COMES: Final = 20.0  # seconds in which a step comes, or it does not happen
+_MOST: Final = 4  # tries for each event, so that a campaign ends
+_QUIET: Final = 420.0  # seconds for a run without events
+_LAST: Final = 240.0  # seconds for messages that a broker is slow to give back
+
+Do = Literal["kill", "all", "driver", "full", "broken"]
+Who = Literal["runner", "lane", "worker"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One of them."""
+
+    pair: str
+    receiver: Literal["driver", "lanes", "executor"]
+    sender: Sender
+
+    def case(self) -> Case:
+        """As the others are."""
+        receiver: Literal["driver", "executor"] = "executor" if self.receiver == "executor" else "driver"
+        options = {"lanes": "2"} if self.receiver == "lanes" else {}
+        return Case(self.name, receiver, self.play, RETRIES, options=options)
+
+    @property
+    def name(self) -> str:
+        return f"campaign: {self.receiver}: {self.sender}"
+
+    def play(self, stage: Stage) -> str:
+        """Return the events by kind, and how many times a query began."""
+        stage.sender, stage.run_seconds, stage.last_seconds = self.sender, _QUIET, _LAST
+        chance = Random(f"{os.environ.get(_SEED, '34')} {self}")  # noqa: S311  # a campaign that can be repeated
+        wanted = int(os.environ.get(_EVENTS, "30"))
+        seen: Counter[str] = Counter()
+        runs, tries = 0, 0
+        query: int | Outcome | None = None
+        while seen.total() < wanted and tries < _MOST * wanted:
+            tries += 1
+            stage.send(chance.randint(10, 40))
+            if query is None:
+                query = stage.start(forever=True)
+                runs += 1
+            if isinstance(query, int):
+                event = self._event(stage, chance)
+                seen.update([event] if event else [])
+            query = _end(stage, query)
+        stage.orders.forget()
+        assert seen.total() >= wanted, f"only {seen.total()} of {wanted} events came in {tries} tries"
+        stage.complete(Outcome(died=True))
+        return f"{', '.join(f'{kind}: {count}' for kind, count in sorted(seen.items()))}; the query began {runs} times"
+
+    def _event(self, stage: Stage, chance: Random) -> str:
+        """Let something happen; its kind, or nothing where its step did not come in time."""
+        kind = chance.random()
+        if kind < _OTHER and hasattr(stage.broker, "broker"):
+            sleep(chance.uniform(0.2, 3.0))
+            stage.broker.kill()
+            stage.broker.restart()
+            return "broker killed"
+        if kind < 2 * _OTHER:
+            sleep(chance.uniform(0.2, 6.0))
+            stage.job_now().kill()
+            return "all killed at any moment"
+        order = self._order(chance)
+        stage.orders.begin_anew()
+        stage.order(order)
+        until = monotonic() + _COMES
+        while not stage.orders.happened() and monotonic() < until:
+            sleep(0.05)
+        return f"{order.who}: {order.do}" if stage.orders.happened() else ""
+
+    def _order(self, chance: Random) -> Order:
+        """At a random step of a random process."""
+        receives: Who = {"driver": "runner", "lanes": "lane", "executor": "worker"}[self.receiver]  # type: ignore[assignment]  # of these three
+        who: Who = chance.choice((receives, receives, receives, "runner", "worker"))
+        steps: dict[Who, tuple[tuple[Any, str], ...]] = {
+            receives: (("write", "seg/*.arrow"), ("write", "heads/*"), ("write", "seg/*ok")),
+            "runner": (("write", "commits/*"), ("write", "epochs/*"), ("delete", "seg/*")),
+            "worker": (("read", "seg/*.arrow"),),
+        }
+        found = steps[receives] if who == receives else steps[who]
+        operation, name = chance.choice(found)
+        do: Do = chance.choice(("kill", "kill", "all", "driver", "full", "broken"))
+        when: Literal["before", "after"] = chance.choice(("before", "after"))
+        return Order(do=do, when=when, operation=operation, name=name, who=who, skip=chance.randint(0, 2))
+
+
+def cells() -> list[Cell]:
+    """The cells that are asked for."""
+    return [Cell(*each.split(":")) for each in os.environ.get(CELLS, "").split(",") if each]  # type: ignore[arg-type]  # a wrong one fails
+
+
+def _end(stage: Stage, query: int | Outcome) -> None:
+    """End the query, if it has not ended: each event meets a query that has begun anew."""
+    job = stage.job_now()
+    if isinstance(query, int) and job.alive:
+        try:
+            job.stop(query)
+        except HungError:
+            stage.jobs.drop(stage.master)
