@@ -56,17 +56,15 @@ class Cell:
         wanted = int(os.environ.get(_EVENTS, "30"))
         seen: Counter[str] = Counter()
         runs, tries = 0, 0
-        query: int | Outcome | None = None
         while seen.total() < wanted and tries < _MOST * wanted:
             tries += 1
             stage.send(chance.randint(10, 40))
-            if query is None:
-                query = stage.start(forever=True)
-                runs += 1
+            query = stage.start(forever=True)
+            runs += 1
             if isinstance(query, int):
                 event = self._event(stage, chance)
                 seen.update([event] if event else [])
-            query = _end(stage, query)
+            _end(stage, query)
         stage.orders.forget()
         assert seen.total() >= wanted, f"only {seen.total()} of {wanted} events came in {tries} tries"
         stage.complete(Outcome(died=True))
