@@ -25,7 +25,7 @@ _OTHER: Final = 0.15  # of the events: the broker is killed; as many: the whole 
 _COMES: Final = 20.0  # seconds in which a step comes, or it does not happen
 _MOST: Final = 4  # tries for each event, so that a campaign ends
 _QUIET: Final = 420.0  # seconds for a run without events
-_LAST: Final = 240.0  # seconds for messages that a broker is slow to give back
+_LAST: Final = 240.0  # seconds for messages that a broker is slow to release
 
 Do = Literal["kill", "all", "driver", "full", "broken"]
 Who = Literal["runner", "lane", "worker"]
