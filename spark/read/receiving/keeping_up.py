@@ -20,7 +20,7 @@ _AHEAD_MS: Final = 1000  # a sender's clock that is further ahead says nothing
 
 
 class KeepingUp:
-    """What a transaction has seen so far of the queue: by when its messages were sent, else by how they come.
+    """A transaction and its queue so far: by when the messages were sent, else by how they come.
 
     A clock of a sender that is wrong makes transactions shorter or longer, within `receiveTimeout` and
     `maxReceiveTime`.
