@@ -8,7 +8,7 @@ from typing import Final
 
 from redelivery.model.errors import ConfigError
 from redelivery.operate.simulate import Simulation
-from redelivery.policies.durations import time_text, time_unit
+from redelivery.policies.files.durations import time_text, time_unit
 
 KINDS: Final = (".png", ".svg")
 _SHOWN: Final = 40  # attempts of a picture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, islice, repeat
 from typing import Final, Literal, TypeAlias
 
@@ -12,7 +13,7 @@ from redelivery.policies.brokers.formats import URL
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import Address, Delay, DestinationRules, listed_delays
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
-from redelivery.policies.durations import time_unit
+from redelivery.policies.files.durations import time_unit
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 LISTED: Final = 200  # attempts that are listed
@@ -114,12 +115,29 @@ def simulate(
 
 def attempts_of(policy: RedeliveryPolicy) -> tuple[Attempt, ...]:
     """List the attempts of a client that redelivers by this policy, 200 at most, and of which no broker has a part."""
-    number = min(_deliveries(policy) or LISTED, LISTED)
-    return tuple(_summed(("client", each) for each in listed_delays(policy.delay, number)))
+    return tuple(_summed(("client", each) for each in _delays(policy, _deliveries(policy) or LISTED)))
 
 
 def _deliveries(policy: RedeliveryPolicy) -> int | None:
-    return None if policy.maximum_redeliveries < 0 else policy.maximum_redeliveries + 1
+    """Count them; where a strategy looks at the time, with handlers that take none. None: no limit, or beyond 200."""
+    most = None if policy.maximum_redeliveries < 0 else policy.maximum_redeliveries + 1
+    if policy.given_stop is None:
+        return most
+    at = 0.0
+    for number in range(1, LISTED + 1):
+        if policy.ends(number, at):
+            return number
+        at += policy.delay(number, elapsed=at)
+    return most
+
+
+def _delays(policy: RedeliveryPolicy, deliveries: int | None) -> tuple[Delay, ...]:
+    """List the delays of so many deliveries, 200 at most; a strategy, which may draw randomly, is asked once each."""
+    number = None if deliveries is None else min(deliveries, LISTED)
+    if policy.given_wait is None:
+        return listed_delays(policy.delay, number)
+    drawn = lru_cache(None)(policy.delay)
+    return listed_delays(lambda n, _rng: drawn(n), number)
 
 
 def _times(rounds: int | None, local: int | None) -> int | None:
@@ -132,7 +150,7 @@ def _attempts(
     """Each attempt with the sum of the delays before it."""
     waits: Iterator[tuple[By, Delay]]
     local = _deliveries(policy) if policy is not None else 1
-    by_client = listed_delays(policy.delay, None if local is None else min(local, LISTED)) if policy is not None else ()
+    by_client = _delays(policy, local) if policy is not None else ()
     if multiplies:
         by_broker = chain(rules.delays, repeat(rules.delays[-1])) if rules.delays else iter(())
         waits = _rounds(by_client, by_broker, endless=local is None)

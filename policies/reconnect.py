@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import suggesting
@@ -20,9 +21,27 @@ from redelivery.policies.checks import (
     to_ms,
     warn_if_long,
 )
+from redelivery.policies.strategies.given import Strategy, check_stop, check_wait
+
+if TYPE_CHECKING:
+    from tenacity.stop import StopBaseT
+    from tenacity.wait import WaitBaseT
 
 NO_LIMIT: Final = -1
 _AFTER_NONE_MS: Final = 10  # the delay after one of 0, which ActiveMQ would multiply for ever
+_EVER: Final = 1e15  # seconds
+_DELAYS: Final[Mapping[str, object]] = {  # and what they are where they are not given
+    "initial_delay": 0.01,
+    "maximum_delay": 30.0,
+    "multiplier": 2.0,
+    "use_exponential_back_off": True,
+    "jitter": 0.5,
+}
+_LIMITS: Final[Mapping[str, object]] = {
+    "maximum_attempts": NO_LIMIT,
+    "startup_maximum_attempts": NO_LIMIT,
+    "maximum_time": None,
+}
 _SYNONYMS: Final = {
     "initial_reconnect_delay": "initial_delay",
     "reconnect_delay": "initial_delay",
@@ -68,6 +87,10 @@ class ReconnectPolicy:
     ``priority_backup``: of a ``failover:`` list the priority URLs are tried first, and a connection to another one is
     moved to one of them when that answers.
 
+    ``wait``: a strategy of tenacity's in place of the delays and their jitter: the wait before the n-th attempt after a
+    loss. ``stop``: one in place of the numbers of attempts and of ``maximum_time``, asked after the n-th attempt has
+    failed; the time counts from the loss, or the start.
+
     Raises:
         ConfigError: a value of a wrong type or out of its range; the text names it.
     """
@@ -84,6 +107,8 @@ class ReconnectPolicy:
     warn_after_attempts: int
     timeout: float | None
     priority_backup: bool
+    given_wait: Strategy | None = field(repr=False)
+    given_stop: Strategy | None = field(repr=False)
 
     @suggesting(_SYNONYMS)
     def __init__(
@@ -101,8 +126,14 @@ class ReconnectPolicy:
         warn_after_attempts: int = 10,
         timeout: Seconds | None = None,
         priority_backup: bool = False,
+        wait: WaitBaseT | None = None,
+        stop: StopBaseT | None = None,
+        given_wait: Strategy | None = None,
+        given_stop: Strategy | None = None,
     ) -> None:
         put = partial(object.__setattr__, self)
+        put("given_wait", check_wait(wait) or given_wait)  # dataclasses.replace hands the old one over
+        put("given_stop", check_stop(stop) or given_stop)
         put("initial_delay", check_seconds("initial_delay", initial_delay))
         put("maximum_delay", check_seconds("maximum_delay", maximum_delay))
         put("multiplier", check_number("multiplier", multiplier, 1.0))
@@ -116,39 +147,72 @@ class ReconnectPolicy:
         put("timeout", None if timeout is None or timeout == NO_LIMIT else check_seconds("timeout", timeout))
         put("priority_backup", check_flag("priority_backup", priority_backup))
         self._check_delays()
+        self._check_strategies()
         warn_if_long("initial_delay", initial_delay)
         warn_if_long("maximum_delay", maximum_delay)
         warn_if_long("timeout", timeout)
         warn_if_long("maximum_time", maximum_time)
 
-    def delay(self, attempt: int, rng: Random | None = None) -> float:
+    @property
+    def wait(self) -> WaitBaseT:
+        """The delays as a strategy of tenacity, for `tenacity.Retrying`, or what was given."""
+        from redelivery.policies.strategies.own import WaitByPolicy  # tenacity, which most programs need not import
+
+        return WaitByPolicy(self) if self.given_wait is None else self.given_wait.call
+
+    @property
+    def stop(self) -> StopBaseT:
+        """The limits, of attempts and of time, as a strategy of tenacity, or what was given."""
+        from redelivery.policies.strategies.own import StopByPolicy
+
+        return StopByPolicy(self) if self.given_stop is None else self.given_stop.call
+
+    def delay(self, attempt: int, rng: Random | None = None, elapsed: float = 0.0) -> float:
         """Seconds to wait before the n-th attempt since the connection was lost, n = 1, 2, …; to the millisecond.
 
         Before the first success nothing is waited for before the first attempt, and ``delay(n)`` after the n-th.
-        ``rng`` serves the jitter: its ``random()`` is drawn once; with a jitter of 0 not at all.
+        ``rng`` serves the jitter: its ``random()`` is drawn once; with a jitter of 0 not at all. ``elapsed``: seconds
+        since the loss, for a strategy that was given.
 
         Raises:
-            ConfigError: the number is not an integer >= 1.
+            ConfigError: the number is not an integer >= 1; or the strategy fails.
         """
         check_whole("attempt", attempt, 1)
+        if self.given_wait is not None:
+            return self.given_wait.seconds(attempt, elapsed)
         cap_ms, first_ms = to_ms(self.maximum_delay), to_ms(self.initial_delay)
         multiplier = self.multiplier if self.use_exponential_back_off else None
         arithmetic = Classic(first_ms, first_ms or min(_AFTER_NONE_MS, cap_ms), multiplier, cap_ms, None)
         longest = arithmetic.delay(attempt, None) / 1000
         return longest * (1 - self.jitter * random_source(rng).random()) if self.jitter else longest
 
-    def exhausted(self, attempts: int, startup: bool = False) -> bool:
+    def exhausted(self, attempts: int, startup: bool = False, elapsed: float = 0.0) -> bool:
         """Say whether no attempt follows so many failed ones. ``startup``: the connection has never been there.
 
+        ``elapsed``: seconds since the loss or the start, for a strategy that was given; ``maximum_time`` is not asked.
+
         Raises:
-            ConfigError: the number is not an integer >= 0.
+            ConfigError: the number is not an integer >= 0; or the strategy fails.
         """
         check_whole("attempts", attempts, 0)
+        if self.given_stop is not None:
+            stop = self.given_stop
+            return attempts > 0 and stop.stops(attempts, elapsed, lambda: self.delay(attempts, None, elapsed))
         limit = self.maximum_attempts
         if startup:
             limit = limit if self.startup_maximum_attempts == NO_LIMIT else self.startup_maximum_attempts
             limit = limit or 1
         return limit != NO_LIMIT and attempts >= limit
+
+    def ends(self, attempt: int, elapsed: float) -> bool:
+        """Say whether no attempt follows the n-th, so many seconds after the loss: as `exhausted`, or by the time."""
+        late = self.maximum_time is not None and elapsed >= self.maximum_time
+        return late or self.exhausted(attempt, elapsed=elapsed)
+
+    @property
+    def limited(self) -> bool:
+        """True: a connection that has never been there is not tried for ever."""
+        return self.maximum_time is not None or self.exhausted(sys.maxsize, startup=True, elapsed=_EVER)
 
     def warns(self, attempts: int) -> bool:
         """Say whether the last of so many failed attempts is worth a warning: the first is, and each n-th.
@@ -171,6 +235,21 @@ class ReconnectPolicy:
             ConfigError: an unknown name, one that has no meaning here, or a value that does not fit; the text names it.
         """
         return cls(**read_reconnect_policy(options, prefix))
+
+    def __repr__(self) -> str:
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.repr}
+        values |= {each.name: each for each in (self.given_wait, self.given_stop) if each is not None}
+        return f"ReconnectPolicy({', '.join(f'{name}={value!r}' for name, value in values.items())})"
+
+    def _check_strategies(self) -> None:
+        """Refuse a delay or a limit beside the strategy that stands for it."""
+        for given, names in ((self.given_wait, _DELAYS), (self.given_stop, _LIMITS)):
+            for name, usual in names.items():
+                if given is not None and getattr(self, name) != usual:
+                    raise ConfigError(f"{given.name}= stands for {name}= too: leave {name} out")
+        wait = self.given_wait
+        if wait is not None and not any(wait.seconds(attempt, 0.0) for attempt in (2, 3, 10)):
+            raise ConfigError(f"wait={wait!r} leaves no pause between attempts")
 
     def _check_delays(self) -> None:
         """Refuse what would try without a pause, and a first delay that the second would be shorter than."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import suggesting
@@ -22,10 +22,26 @@ from redelivery.policies.checks import (
     to_ms,
     warn_if_long,
 )
+from redelivery.policies.strategies.given import Strategy, check_stop, check_wait, most_attempts
+
+if TYPE_CHECKING:
+    from tenacity.stop import StopBaseT
+    from tenacity.wait import WaitBaseT
 
 NO_LIMIT: Final = -1
+_DEFAULT_LIMIT: Final = 6
 _DEFAULT_MULTIPLIER: Final = 5.0
 _DEFAULT_PERCENT: Final = 15
+_DELAYS: Final[Mapping[str, object]] = {  # and what they are where they are not given
+    "initial_redelivery_delay": 1.0,
+    "redelivery_delay": 1.0,
+    "use_exponential_back_off": False,
+    "back_off_multiplier": _DEFAULT_MULTIPLIER,
+    "maximum_redelivery_delay": None,
+    "use_collision_avoidance": False,
+    "collision_avoidance_percent": _DEFAULT_PERCENT,
+    "move_first_delay": False,
+}
 _BACK_OFF: Final = "use_exponential_back_off"
 _AVOIDANCE: Final = "use_collision_avoidance"
 _SYNONYMS: Final = {
@@ -63,6 +79,12 @@ class RedeliveryPolicy:
     ``pre_dispatch_check``: a delivery whose count, as the broker says, is beyond the limit is poisoned unseen.
     Where the broker's count charges messages that nobody saw, this is done only if the user asked for it, which
     ``pre_dispatch_check_set`` says: True where the argument was given (None, the default, is "not given").
+    ``wait``: a strategy of tenacity's in place of the delays, as ``wait_random_exponential(max=60)``, or a function of
+    its state: the wait after the n-th failed delivery. What it draws randomly it draws anew each time that it is asked.
+    ``stop``: one in place of ``maximum_redeliveries``, as ``stop_after_attempt(4) | stop_after_delay(600)``: after
+    which failed delivery a message is poison. ``maximum_redeliveries`` is then what the number alone allows; -1 where
+    only the time stops it, which counts from the first failure. Both know the number of the delivery and that time,
+    and nothing else. Without them `wait` and `stop` are the rules above, as strategies.
     ``destination``: the entry under which a RedeliveryPolicyMap holds the policy; it only appears in causes.
 
     Raises:
@@ -81,12 +103,14 @@ class RedeliveryPolicy:
     pre_dispatch_check: bool
     destination: str | None = field(compare=False)
     pre_dispatch_check_set: bool = field(compare=False)
+    given_wait: Strategy | None
+    given_stop: Strategy | None
 
     @suggesting(_SYNONYMS)
     def __init__(
         self,
         *,
-        maximum_redeliveries: int = 6,
+        maximum_redeliveries: int = _DEFAULT_LIMIT,
         initial_redelivery_delay: Seconds = 1.0,
         redelivery_delay: Seconds = 1.0,
         use_exponential_back_off: bool | None = None,
@@ -97,9 +121,15 @@ class RedeliveryPolicy:
         move_first_delay: bool = False,
         pre_dispatch_check: bool | None = None,
         destination: str | None = None,
+        wait: WaitBaseT | None = None,
+        stop: StopBaseT | None = None,
         pre_dispatch_check_set: bool | None = None,
+        given_wait: Strategy | None = None,
+        given_stop: Strategy | None = None,
     ) -> None:
         put = partial(object.__setattr__, self)
+        put("given_wait", check_wait(wait) or given_wait)  # dataclasses.replace hands the old one over
+        put("given_stop", check_stop(stop) or given_stop)
         put("maximum_redeliveries", check_whole("maximum_redeliveries", maximum_redeliveries, NO_LIMIT))
         put("initial_redelivery_delay", check_seconds("initial_redelivery_delay", initial_redelivery_delay))
         put("redelivery_delay", check_seconds("redelivery_delay", redelivery_delay))
@@ -118,6 +148,7 @@ class RedeliveryPolicy:
         put("move_first_delay", check_flag("move_first_delay", move_first_delay))
         if pre_dispatch_check_set is None:
             self._check_effect(use_exponential_back_off, use_collision_avoidance)
+        self._check_strategies(old_stop=given_stop)
         put("destination", check_optional_str("destination", destination))
         if pre_dispatch_check is None:
             put("pre_dispatch_check", True)
@@ -128,16 +159,35 @@ class RedeliveryPolicy:
             # dataclasses.replace hands the old answer over; a False can only have been asked for.
             put("pre_dispatch_check_set", pre_dispatch_check_set is not False or not check)
 
-    def delay(self, redelivery_count: int, rng: Random | None = None) -> float:
+    @property
+    def wait(self) -> WaitBaseT:
+        """The delays as a strategy of tenacity: for `tenacity.Retrying`, or another policy.
+
+        That is `delay` after the n-th attempt, or what was given.
+        """
+        from redelivery.policies.strategies.own import WaitByPolicy  # tenacity, which most programs need not import
+
+        return WaitByPolicy(self) if self.given_wait is None else self.given_wait.call
+
+    @property
+    def stop(self) -> StopBaseT:
+        """The limit as a strategy of tenacity: N redeliveries are N + 1 attempts."""
+        from redelivery.policies.strategies.own import StopByPolicy
+
+        return StopByPolicy(self) if self.given_stop is None else self.given_stop.call
+
+    def delay(self, redelivery_count: int, rng: Random | None = None, elapsed: float = 0.0) -> float:
         """Seconds to wait before the n-th redelivery, n = 1, 2, …; exact to the millisecond as ActiveMQ computes it.
 
         ``rng`` serves collision avoidance: its ``random()`` is drawn twice per step, n - 1 steps (at most 1,000); with
-        ``move_first_delay`` twice.
+        ``move_first_delay`` twice. ``elapsed``: seconds since the first failure, for a strategy that was given.
 
         Raises:
-            ConfigError: the count is not an integer >= 1.
+            ConfigError: the count is not an integer >= 1; or the strategy fails.
         """
         check_whole("redelivery_count", redelivery_count, 1)
+        if self.given_wait is not None:
+            return self.given_wait.seconds(redelivery_count, elapsed)
         cap = None if self.maximum_redelivery_delay is None else to_ms(self.maximum_redelivery_delay)
         factor = self.collision_avoidance_percent * 0.01 if self.use_collision_avoidance else None
         multiplier = self.back_off_multiplier if self.use_exponential_back_off else None
@@ -147,14 +197,25 @@ class RedeliveryPolicy:
         moved = jittered(Classic(first, later, multiplier, None, None).delay(redelivery_count, rng), factor, rng)
         return (moved if cap is None else min(moved, cap)) / 1000
 
-    def exceeded(self, redelivery_count: int) -> bool:
+    def exceeded(self, redelivery_count: int, elapsed: float = 0.0) -> bool:
         """Say whether a message redelivered that often (0 on the first delivery) is beyond the limit: poison.
 
+        ``elapsed``: seconds since the first failure, for a strategy that was given; 0: the number alone decides.
+
         Raises:
-            ConfigError: the count is not an integer >= 0.
+            ConfigError: the count is not an integer >= 0; or the strategy fails.
         """
         check_whole("redelivery_count", redelivery_count, 0)
+        if self.given_stop is not None:
+            return redelivery_count > 0 and self.ends(redelivery_count, elapsed)
         return self.maximum_redeliveries != NO_LIMIT and redelivery_count > self.maximum_redeliveries
+
+    def ends(self, attempt: int, elapsed: float = 0.0) -> bool:
+        """Say whether no delivery follows the n-th, n = 1, 2, …, if that fails. Raises ConfigError as `exceeded`."""
+        check_whole("attempt", attempt, 1)
+        if self.given_stop is None:
+            return self.exceeded(attempt)
+        return self.given_stop.stops(attempt, elapsed, lambda: self.delay(attempt, None, elapsed))
 
     @classmethod
     def from_activemq(cls, options: Mapping[str, object], *, prefix: str = "") -> RedeliveryPolicy:
@@ -184,9 +245,31 @@ class RedeliveryPolicy:
             "redeliveryDelay": to_ms(self.redelivery_delay),
             "preDispatchCheck": str(self.pre_dispatch_check).lower(),
         }
-        return "RedeliveryPolicy {" + ", ".join(f"{name} = {value}" for name, value in shown.items()) + "}"
+        given = [each for each in (self.given_wait, self.given_stop) if each is not None]
+        parts = [f"{name} = {value}" for name, value in shown.items()] + [f"{each.name} = {each}" for each in given]
+        return "RedeliveryPolicy {" + ", ".join(parts) + "}"
 
     __str__ = describe
+
+    def __repr__(self) -> str:
+        values = {each.name: getattr(self, each.name) for each in fields(self) if not each.name.startswith("given_")}
+        values |= {each.name: each for each in (self.given_wait, self.given_stop) if each is not None}
+        return f"RedeliveryPolicy({', '.join(f'{name}={value!r}' for name, value in values.items())})"
+
+    def _check_strategies(self, old_stop: Strategy | None) -> None:
+        """Refuse a delay or a limit beside the strategy that stands for it; ``old_stop``: of what is replaced."""
+        if self.given_wait is not None:
+            for name, usual in _DELAYS.items():
+                if getattr(self, name) != usual:
+                    raise ConfigError(f"wait= and {name}= both say how long to wait: leave {name} out")
+        if self.given_stop is None:
+            return
+        if self.maximum_redeliveries not in (_DEFAULT_LIMIT, _most_of(old_stop)):
+            raise ConfigError(
+                "stop= and maximum_redeliveries= both say how often: leave maximum_redeliveries out, or write "
+                f"stop=… | stop_after_attempt({self.maximum_redeliveries + 1})"
+            )
+        object.__setattr__(self, "maximum_redeliveries", _most_of(self.given_stop))
 
     def _check_effect(self, back_off: bool | None, avoids: object) -> None:
         """Refuse what would have no effect, or another than it seems to have."""
@@ -213,6 +296,12 @@ class RedeliveryPolicy:
                 f"maximum_redelivery_delay={cap!r} is below {name}={first!r}, the first delay, which it does not cap: "
                 "change one of them"
             )
+
+
+def _most_of(stop: Strategy | None) -> int:
+    """The redeliveries that the number of deliveries alone allows."""
+    attempts = None if stop is None else most_attempts(stop)
+    return (_DEFAULT_LIMIT if stop is None else NO_LIMIT) if attempts is None else attempts - 1
 
 
 def _check_inert(name: str, value: object, usual: object, switch: str) -> None:

@@ -31,7 +31,7 @@ PUBLIC_NAMES = {
     *("Message", "Queue", "Topic", "TemporaryQueue", "TemporaryTopic", "Destination", "Byte", "Short", "Long", "Float"),
     *("RedeliveryPolicy", "RedeliveryPolicyMap", "AddressSettings", "AddressSettingsMap", "PrefetchPolicy"),
     *("Capabilities", "ConnectionMetaData", "DeadLetterInfo", "DeadLetterStrategy", "DeadLetterStrategyMap"),
-    "Passport",
+    *("Passport", "Health"),
     *("BrokerDeadLetterStrategy", "SharedDeadLetterStrategy", "IndividualDeadLetterStrategy"),
     "DiscardingDeadLetterStrategy",
     *("JMSError", "IllegalStateError", "InvalidDestinationError", "InvalidSelectorError", "InvalidClientIDError"),
@@ -138,7 +138,7 @@ def test_exported_names_are_the_public_contract() -> None:
 
 def test_base_dependencies_are_few() -> None:
     names = [requirement.partition(">")[0] for requirement in PYPROJECT["project"]["dependencies"]]
-    assert names == ["defusedxml", "lark", "stomp.py"]
+    assert names == ["defusedxml", "lark", "stomp.py", "tenacity"]
 
 
 def test_entry_points_of_the_transports_resolve() -> None:

@@ -7,7 +7,6 @@ parentheses all options belong to the last URL of the list, and ``//`` may stand
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -82,8 +81,7 @@ def asked_once(url: str) -> ReconnectPolicy | None:
     if not is_failover(url):
         return None
     policy = parse_failover_url(url).reconnect
-    limited = policy.maximum_time is not None or policy.exhausted(sys.maxsize, startup=True)
-    return policy if limited else replace(policy, startup_maximum_attempts=1)
+    return policy if policy.limited else replace(policy, startup_maximum_attempts=1)
 
 
 def attempt_order(

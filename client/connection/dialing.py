@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import ssl
-import sys
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
@@ -109,7 +108,7 @@ class Dialer:
         rounds, began = 0, session_time()
         refusals: dict[str, JMSError] = {}  # by URL
         asked = began  # since when they are these
-        limited = again or policy.maximum_time is not None or policy.exhausted(sys.maxsize, startup=True)
+        limited = again or policy.limited
         if again:
             # ActiveMQ: before the first one, too. A broker checks a duplicate id when a message comes, and notes it
             # when it has stored it: what is sent again before that is stored twice
@@ -156,8 +155,9 @@ class Dialer:
         policy = self.options.reconnect
         assert policy is not None, "without one there is one attempt"
         left = float("inf") if policy.maximum_time is None else policy.maximum_time - (session_time() - began)
-        last = policy.exhausted(rounds, startup=not again) or left <= 0 or not goes_on(error)
-        wait = 0.0 if last else min(self._next_wait(policy), left)
+        elapsed = session_time() - began
+        last = policy.exhausted(rounds, startup=not again, elapsed=elapsed) or left <= 0 or not goes_on(error)
+        wait = 0.0 if last else min(self._next_wait(policy, elapsed), left)
         self._failed(error, rounds, None if last else wait, warns=policy.warns(rounds))
         if last:
             raise error
@@ -182,9 +182,9 @@ class Dialer:
         if session_time() - began >= min(max(self._waited, policy.initial_delay), _LONG):
             self._waits, self._waited = 0, 0.0
 
-    def _next_wait(self, policy: ReconnectPolicy) -> float:
+    def _next_wait(self, policy: ReconnectPolicy, elapsed: float = 0.0) -> float:
         self._waits += 1
-        self._waited = policy.delay(self._waits)
+        self._waited = policy.delay(self._waits, None, elapsed)
         return self._waited
 
     def _pause(self, seconds: float, wanted: Callable[[], bool] | None = None) -> Flow[None]:

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from redelivery.client.connection.dialing import Dialer, Opened
 from redelivery.client.connection.weak import WeakConnectionEvents
 from redelivery.client.observing.log_lines import CONNECTIONS
-from redelivery.model.errors import ConnectionLostError, JMSError
+from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError
 from redelivery.transports.failover import attempt_order
 from redelivery.transports.seam import NO_ANSWER, Flow, Parked, Transport
 from redelivery.transports.wire.clock import session_time
@@ -107,10 +107,18 @@ def move(lost: Callable[[], Movable | None], backup: PriorityBackup) -> Flow[Non
     rounds = 0
     while not backup.ended:
         rounds += 1
-        yield Parked(session_time() + backup.policy.delay(rounds))
+        yield Parked(session_time() + _delay(backup, rounds))
         found = None if backup.ended else (yield from backup.find(rounds))
         if found is not None and (yield from _moved(lost, backup, *found)):
             return
+
+
+def _delay(backup: PriorityBackup, rounds: int) -> float:
+    try:
+        return backup.policy.delay(rounds)
+    except ConfigError as error:  # a strategy of the policy's fails
+        log.warning("the search for a priority broker goes on without it: %s", error)
+        return backup.policy.maximum_delay
 
 
 def _moved(lost: Callable[[], Movable | None], backup: PriorityBackup, url: str, opened: Opened) -> Flow[bool]:

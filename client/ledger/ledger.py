@@ -8,7 +8,7 @@ from heapq import heappop
 from random import Random
 
 from redelivery.client.ledger.orders import Detach, Order, Poison, Release, Unpark
-from redelivery.client.ledger.redelivery import BY_POLICY, Ruling, limit, redeliver, verdict
+from redelivery.client.ledger.redelivery import BY_POLICY, Ruling, limit, redeliver, verdict, wait_of
 from redelivery.client.ledger.stages import CLOSED, CLOSING, ENDED, OPEN
 from redelivery.client.ledger.state import (
     ACCEPTED,
@@ -25,7 +25,7 @@ from redelivery.client.ledger.state import (
     inherited,
 )
 from redelivery.client.ledger.waiting import Waiting
-from redelivery.model.errors import JMSError
+from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.modes import AckMode
 from redelivery.policies.redelivery import RedeliveryPolicy
 
@@ -51,6 +51,7 @@ class Ledger(Waiting):
         super().__init__(max_delayed)
         self.mode = mode
         self.consumers: list[ConsumerState] = []
+        self.problems: list[ConfigError] = []  # of strategies that fail, to be reported
         self.held: dict[Received, None] = {}  # in the order in which the application got them
         self.link_has_ended = False  # some consumer's, by the broker
         self.lost = False  # with the connection: nothing is ours any more
@@ -208,7 +209,7 @@ class Ledger(Waiting):
         """
         delivery = poison.delivery
         policy, count = self._limit(delivery, delivery.link.consumer)
-        wait = max(policy.delay(max(count, 1), self.rng), 1.0)
+        wait = max(wait_of(policy, max(count, 1), delivery, self.rng, self.problems), 1.0)
         return wait if self.put_off(poison, now + wait) else None
 
     def put_off(self, poison: Poison, until: float) -> bool:
@@ -247,6 +248,7 @@ class Ledger(Waiting):
         for poison in found.poisoned:
             self._drop_from_hand(poison.delivery, GONE)
         self.orders += found.poisoned
+        self.problems += found.problems
         serves = consumer.stage is OPEN
         for delivery in found.again:
             self._drop_from_hand(delivery, READY if serves else GONE)

@@ -6,7 +6,7 @@ from heapq import heapify
 
 from redelivery.client.ledger.ledger import NEVER, Ledger
 from redelivery.client.ledger.orders import Unpark
-from redelivery.client.ledger.redelivery import limit
+from redelivery.client.ledger.redelivery import is_exceeded, limit
 from redelivery.client.ledger.stages import OPEN
 from redelivery.client.ledger.state import READY
 
@@ -15,7 +15,7 @@ def dies(ledger: Ledger) -> bool:
     """Check whether one more failure would dead-letter something that the application holds."""
     for delivery in ledger.held:
         policy, redelivered = limit(delivery, delivery.link.consumer)
-        if policy.exceeded(redelivered + 1):
+        if is_exceeded(policy, redelivered + 1, delivery):
             return True
     return False
 

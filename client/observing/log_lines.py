@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from redelivery.client.ledger import Poison, Received
-from redelivery.client.ledger.redelivery import limit
+from redelivery.client.ledger.redelivery import is_exceeded, limit
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, MessageFormatError
 from redelivery.model.messages import Message
@@ -102,7 +102,7 @@ def say_redelivered(again: Sequence[tuple[Received, float]], lines: Lines) -> No
     """Log which redelivery comes when, in so many seconds; at WARNING the last one that the policy allows."""
     for delivery, wait in again[:_MOST]:
         policy, redelivered = limit(delivery, delivery.link.consumer)
-        last = policy.exceeded(redelivered + 1)
+        last = is_exceeded(policy, redelivered + 1, delivery)
         number = count_of(delivery) - 1
         of = "" if policy.maximum_redeliveries == NO_LIMIT else f" of {policy.maximum_redeliveries}"
         why, kind = short_cause(delivery.cause), f"redeliveries of {_place(delivery)}"

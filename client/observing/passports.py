@@ -108,6 +108,9 @@ def attempt_now(number: int) -> FailedAttempt:
 
 def _rule(policy: RedeliveryPolicy) -> str:
     """``6 redeliveries, after 1 s, then 5 times as long each, 60 s at most``."""
+    given = [f"{each.name}={each}" for each in (policy.given_wait, policy.given_stop) if each is not None]
+    if given:
+        return ", ".join(given)
     most, first, later = policy.maximum_redeliveries, policy.initial_redelivery_delay, policy.redelivery_delay
     if not most:
         return "no redelivery"

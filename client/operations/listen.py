@@ -15,7 +15,7 @@ from redelivery.client.operations.orders import fail
 from redelivery.client.operations.reattach import await_loss
 from redelivery.client.session.state import SessionState
 from redelivery.client.session.subscriptions import begins_anew
-from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
+from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
 from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.transports.seam import Flow, T
@@ -48,13 +48,11 @@ class Comeback:
             self._attempts = 0 if self._attached > -inf else self._attempts
             self._began = now if self._attached > -inf else self._began
         self._attached = -inf
-        if self._policy.exhausted(self._attempts):
-            return False
-        longest = self._policy.maximum_time
-        if longest is not None and now - self._began >= longest:
+        elapsed = now - self._began
+        if self._policy.ends(self._attempts, elapsed) if self._attempts else self._policy.exhausted(0):
             return False
         self._attempts += 1
-        self._wait = self._policy.delay(self._attempts)
+        self._wait = self._policy.delay(self._attempts, None, elapsed)
         self.due = now + self._wait
         return True
 
@@ -124,7 +122,7 @@ class Comebacks:
         s, destination, error = self._s, consumer.link.destination, consumer.error
         if consumer.stage is ENDED and s.lost is None and begins_anew(consumer, s.options.reconnect):
             comeback = self._of.get(consumer) or Comeback(cast(ReconnectPolicy, s.options.reconnect), now)
-            if comeback.ended(now):
+            if self._comes_again(comeback, now):
                 self._of[consumer] = comeback
                 wait = comeback.due - now
                 log.log(
@@ -138,6 +136,13 @@ class Comebacks:
         self._of.pop(consumer, None)
         listeners.pop(consumer, None)  # a close may have been here
         consumer.listening = False
+
+    def _comes_again(self, comeback: Comeback, now: float) -> bool:
+        try:
+            return comeback.ended(now)
+        except ConfigError as problem:  # a strategy of the policy's fails
+            self._s.report(problem)
+            return False
 
 
 def dispatch(

@@ -175,6 +175,8 @@ def fail(s: SessionState, decide: Callable[[float], None]) -> None:
     failed = ledger.covered() if s.observed is not None or says_redelivered() else ()
     known = len(ledger.orders)
     decide(now)
+    while ledger.problems:
+        s.report(ledger.problems.pop(0))
     s.poisoned += sum(isinstance(order, Poison) for order in ledger.orders[known:])
     if not failed:
         return

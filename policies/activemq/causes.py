@@ -52,6 +52,8 @@ def policy_of(cause: str) -> RedeliveryPolicy | None:
     if found is None:
         return None
     said = dict(_FIELD.findall(found[1]))
+    if "wait" in said:  # a strategy, whose delays the text does not give
+        return None
     options: dict[str, object] = {name: value for name, value in said.items() if name in _READ}
     factor = said.get("collisionAvoidanceFactor", "")
     try:

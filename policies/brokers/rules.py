@@ -22,7 +22,7 @@ from redelivery.policies.destinations.examples import OTHER
 from redelivery.policies.destinations.overlaps import is_exact
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
-from redelivery.policies.durations import seconds_text, time_text
+from redelivery.policies.files.durations import seconds_text, time_text
 from redelivery.policies.files.places import NOWHERE, Place, Setting, Unread
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy

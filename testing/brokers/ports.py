@@ -14,10 +14,14 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 from threading import Lock
+from typing import Final
+
+from tenacity import Retrying, retry_if_result, stop_after_attempt, wait_fixed
 
 # Not those that systems give to outgoing connections (Linux: from 32768, others: from 49152). One of these would be
 # taken now and then between the choice and the broker's start, or while the broker is down.
 _PORTS = range(20000, 32768)
+_STEP: Final = 0.1  # seconds between two looks
 _CHOOSING = Lock()
 _OURS: set[int] = set()  # a process's locks do not exclude itself
 # Java's and C's words, Broker-J's, Docker's, and Erlang's: of a port, of that of its port mapper, of the node's own.
@@ -103,15 +107,27 @@ def wait_for_ports(
     Raises:
         NotStartedError: the broker ended, or ``timeout`` seconds went by.
     """
-    step = 0.1
     waiting = dict(ports)
-    for _ in range(max(1, round(timeout / step))):
-        waiting = {name: port for name, port in waiting.items() if not _listening(host, port)}
-        if not waiting and ready():
-            return
-        if ended(step):
+
+    def is_up() -> bool:
+        for name in [name for name, port in waiting.items() if _listening(host, port)]:
+            del waiting[name]
+        return not waiting and ready()
+
+    def pause(seconds: float) -> None:
+        if ended(seconds):
             raise NotStartedError("it ended before it listened")
-    raise NotStartedError(f"after {timeout:g} s {f'nobody listened on {waiting}' if waiting else 'it was not ready'}")
+
+    until_up = Retrying(
+        retry=retry_if_result(lambda up: not up),
+        wait=wait_fixed(_STEP),
+        stop=stop_after_attempt(max(1, round(timeout / _STEP))),
+        sleep=pause,
+        retry_error_callback=lambda _: False,
+    )
+    if not until_up(is_up):
+        what = f"nobody listened on {waiting}" if waiting else "it was not ready"
+        raise NotStartedError(f"after {timeout:g} s {what}")
 
 
 def _listening(host: str, port: int) -> bool:

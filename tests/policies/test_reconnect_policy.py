@@ -26,6 +26,8 @@ def test_defaults_are_activemqs_but_for_the_jitter() -> None:
         "warn_after_attempts": 10,
         "timeout": None,
         "priority_backup": False,
+        "given_wait": None,
+        "given_stop": None,
     }
     assert ReconnectPolicy.from_activemq({}) == ReconnectPolicy()
 

@@ -14,7 +14,7 @@ from redelivery.operate.doctor.doctor import own_rules
 from redelivery.operate.letters.replaying.planned import PlannedReplay
 from redelivery.operate.simulate import LISTED, Simulation, attempts_of, simulate
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.durations import seconds_text, time_text
+from redelivery.policies.files.durations import seconds_text, time_text
 from redelivery.policies.redelivery import NO_LIMIT, RedeliveryPolicy
 
 _OWN: Final = "the policy that they name"

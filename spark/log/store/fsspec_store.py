@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 import pyarrow as pa
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 import redelivery
 from redelivery.spark.log.store.interface import Data, SegmentStore, StoreError, Tombstone, opened
@@ -47,21 +48,23 @@ class FsspecStore(SegmentStore):
 
     def put_if_absent(self, name: str, data: Data) -> bool:
         """See `SegmentStore`."""
-        for _ in range(_TRIES):
-            with self._naming(name):
-                try:
-                    self._fs.pipe_file(self._path(name), bytes(data), mode="create")
-                except FileExistsError:
-                    return False
-                except OSError as error:  # s3fs says FileExistsError only where the server names the condition
-                    status = _http_status(error)
-                    if status == _REFUSED:
-                        return False
-                    if status != _CONFLICT:
-                        raise
-                else:
-                    return True
-        raise StoreError(f"{self.location}/{name}: {_TRIES} times in conflict with another writer")
+        with self._naming(name):
+            done: bool | None = _WHILE_IN_CONFLICT(self._create, name, data)
+        if done is None:
+            raise StoreError(f"{self.location}/{name}: {_TRIES} times in conflict with another writer")
+        return done
+
+    def _create(self, name: str, data: Data) -> bool:
+        """One attempt of `put_if_absent`. Raises what the file system raises."""
+        try:
+            self._fs.pipe_file(self._path(name), bytes(data), mode="create")
+        except FileExistsError:
+            return False
+        except OSError as error:  # s3fs says FileExistsError only where the server names the condition
+            if _http_status(error) == _REFUSED:
+                return False
+            raise
+        return True
 
     def get(self, name: str) -> bytes | None:
         """See `SegmentStore`."""
@@ -190,6 +193,18 @@ def _creates(file_system: Any) -> bool:
     inherited = (AsyncFileSystem._pipe_file, AbstractFileSystem.pipe_file)
     named = "mode" in inspect.signature(write).parameters or kind.__module__.startswith(_MODE_AMONG_KEYWORDS)
     return write not in inherited and named
+
+
+def _in_conflict(error: BaseException) -> bool:
+    return isinstance(error, OSError) and _http_status(error) == _CONFLICT
+
+
+_WHILE_IN_CONFLICT: Final = Retrying(
+    retry=retry_if_exception(_in_conflict),
+    stop=stop_after_attempt(_TRIES),
+    wait=wait_random_exponential(multiplier=0.01, max=0.5),
+    retry_error_callback=lambda _: None,
+)
 
 
 def _http_status(error: OSError) -> int | None:

@@ -87,8 +87,8 @@ class _Shifted(RedeliveryPolicy):
 
     by = 1
 
-    def exceeded(self, redelivery_count: int) -> bool:
-        return super().exceeded(max(0, redelivery_count - self.by))
+    def exceeded(self, redelivery_count: int, elapsed: float = 0.0) -> bool:
+        return super().exceeded(max(0, redelivery_count - self.by), elapsed)
 
 
 class _Eager(_Shifted):
