@@ -9,6 +9,7 @@ import threading
 from datetime import timedelta
 from typing import Final, TypedDict
 
+from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.content.headers import SYNONYMS
 from redelivery.model.destinations import Destination, Queue, SubscriptionName, TemporaryTopic, Topic, check_spelling
 from redelivery.model.destinations import destination as parse_destination
@@ -87,7 +88,7 @@ def check_selector(selector: object) -> Selector | None:
     return Selector(selector) if selector and not selector.isspace() else None
 
 
-def check_evaluates(peer: Peer, selector: Selector | None) -> None:
+def check_evaluates(peer: Peer | ConnectionMetaData, selector: Selector | None) -> None:
     """Raise UnsupportedError where the broker evaluates no selectors, or would be busy with this one for hours."""
     can = peer.capabilities
     if selector is None:

@@ -32,6 +32,7 @@ class DefaultSource(DataSource):
 
         Raises:
             ConfigError: an option is unknown, missing, malformed or contradicts another; the text names it.
+            UnsupportedError: the broker has no such subscription, pattern or selector; the text says why.
         """
         from redelivery.spark.rows.schema import struct_type
 
@@ -95,11 +96,14 @@ class DefaultSource(DataSource):
     def _reading(self) -> SourceOptions | BrowseOptions:
         """A stream has a `walLocation`; without one it can only be a look at a queue."""
         from redelivery.spark.options.query import BrowseOptions, SourceOptions
+        from redelivery.spark.read.inspect.capable import check_broker
 
         given = self._options()
         if "wallocation" in {name.lower() for name in given}:
             _check_installed()
-            return SourceOptions.parse(given)
+            options = SourceOptions.parse(given)
+            check_broker(options)
+            return options
         return BrowseOptions.parse(given)
 
 

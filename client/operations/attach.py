@@ -23,6 +23,7 @@ from redelivery.client.operations.orders import catch_up
 from redelivery.client.operations.reattach import await_loss, connected
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.session.state import SessionState, ended
+from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.destinations import Destination, Queue, SubscriptionName
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError, UnsupportedError
@@ -96,7 +97,7 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
     yield from connected(s, "consumer", deadline)
     target = s.epoch.transport.meant(spec.link.destination)
     wished = replace(spec.link, destination=target)
-    _check_capable(s, wished)
+    check_capable(s.epoch.transport.peer, wished)
     s.temporaries.check_destination(target)
     s.temporaries.check_own(target)
     policy = spec.policy or s.options.redelivery_policies.policy_for(target)
@@ -160,9 +161,9 @@ def attach_late(s: SessionState, consumer: ConsumerState) -> Flow[None]:
             yield from await_loss(s, error)
 
 
-def _check_capable(s: SessionState, spec: LinkSpec) -> None:
+def check_capable(peer: Peer | ConnectionMetaData, spec: LinkSpec) -> None:
+    """Raise UnsupportedError where the broker is known to have no such consumers; the text says why."""
     target = spec.destination
-    peer = s.epoch.transport.peer
     if target.is_pattern and isinstance(target, Queue) and not peer.capabilities.queue_patterns:
         raise UnsupportedError(
             f"{target}: {peer.provider_name} over {peer.protocol} has no consumers of a pattern of queues; "
@@ -182,7 +183,7 @@ def _check_capable(s: SessionState, spec: LinkSpec) -> None:
         check_kind(peer, spec.subscription.kind)
 
 
-def check_kind(peer: Peer, kind: str) -> None:
+def check_kind(peer: Peer | ConnectionMetaData, kind: str) -> None:
     """Raise UnsupportedError where the broker has no such subscriptions."""
     can = peer.capabilities
     if kind not in can.subscriptions:

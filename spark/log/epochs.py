@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import redelivery
 from redelivery.spark.log import claims
+from redelivery.spark.log.identity import SOURCE, check_source
 from redelivery.spark.log.names import EPOCHS, leading_number, read_json, to_json
 from redelivery.spark.log.store.interface import DELETED, SegmentStore, StoreError
 from redelivery.transports.wire.clock import monotonic
@@ -42,11 +43,16 @@ class Epochs:
             epoch += 1
         return epoch
 
-    def take_turn(self, claim: claims.Claim, patience: float = PATIENCE) -> int:
+    def take_turn(
+        self, claim: claims.Claim, patience: float = PATIENCE, *, source: Mapping[str, Any] | None = None
+    ) -> int:
         """As `take`, unless the one whose turn it is lives, and goes on to for ``patience`` seconds.
+
+        ``source``: what the query reads, as `redelivery.spark.log.identity` compares it; None: nobody asks.
 
         Raises:
             IllegalStateError: it does; the text says who it is.
+            ConfigError: the query before has read something else.
         """
         until, never = monotonic() + patience, threading.Event()
         while (living := self._living(last := self._last())) is not None:
@@ -56,7 +62,9 @@ class Epochs:
                     "query a walLocation of its own, or stop the other one first"
                 )
             never.wait(_LOOK)
-        epoch = self._taken(last, claim.owner, claim.json())
+        if source is not None:
+            self._check_source(last, source)
+        epoch = self._taken(last, claim.owner, claim.json() | ({} if source is None else {SOURCE: source}))
         claims.take(self._store.location, epoch)
         return epoch
 
@@ -64,6 +72,11 @@ class Epochs:
         """The query of this epoch has ended."""
         claims.leave(self._store.location, epoch)
         self._store.put_if_absent(_left(epoch), b"")
+
+    def _check_source(self, last: int, source: Mapping[str, Any]) -> None:
+        found = (read_json(self._store, _name(last)) or {}) if last else {}
+        if SOURCE in found:
+            check_source(found[SOURCE], source, self._store.location)
 
     def _living(self, last: int) -> str | None:
         """The owner of the ``last`` epoch, if it is known to run."""

@@ -137,13 +137,14 @@ class Wal(FailedBatches):
         """This query's turn; a query that took an earlier one is fenced. ``owner``: host, process, since when."""
         return self._epochs.take(owner)
 
-    def take_turn(self, claim: Claim, patience: float = PATIENCE) -> int:
-        """As `take_epoch`, but not while the query before is known to run.
+    def take_turn(self, claim: Claim, patience: float = PATIENCE, *, source: Mapping[str, Any] | None = None) -> int:
+        """As `take_epoch`, but not while the query before is known to run. ``source``: what this one reads.
 
         Raises:
             IllegalStateError: it does, and still does after ``patience`` seconds; the text names it.
+            ConfigError: it has read something else, so this is its walLocation.
         """
-        return self._epochs.take_turn(claim, patience)
+        return self._epochs.take_turn(claim, patience, source=source)
 
     def leave(self, epoch: int) -> None:
         """The query that took this epoch has ended."""

@@ -13,10 +13,11 @@ _URL: Final = "url, such as stomp://host:61613 or amqp://host:5672"
 _SOURCE_ACKNOWLEDGES: Final = "leave it out: the source acknowledges a message when its row is durable in walLocation"
 _OWN_CONNECTIONS: Final = "leave it out: each process of Spark makes a connection of its own, with an id of its own"
 _NO_OFFSETS: Final = "leave it out: a queue has no offsets; a query goes on where its checkpoint and walLocation are"
-_NO_TOPICS: Final = (
-    "destination with a queue, to which the broker copies the topic (by a virtual topic, a divert or a binding)"
+_A_TOPIC: Final = "destination with 'topic://NAME', and subscription: a name for the durable subscription that keeps it"
+_SEVERAL_TOPICS: Final = (
+    "destination with a pattern such as 'topic://news.*', where the broker has them, and subscription"
 )
-_STAYS: Final = "leave it out: the queue, and what is in it, stays when a query ends"
+_STAYS: Final = "leave it out: a queue or subscription stays when a query ends; session.unsubscribe(name) removes one"
 _NO_CLOUD: Final = (
     "username and password to log in at the broker; storageOptions has the credentials of a walLocation in a cloud"
 )
@@ -81,7 +82,7 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "the scheme of url: stomp://, stomp+ssl://, amqp:// or amqps://": ("protocol", "transport", "scheme"),
     "dialect": ("brokertype", "provider", "vendor", "product"),
     "destination": (
-        *("queue", "queuename", "assign", "subscription", "subscriptionid", "streamname", "topicpartition"),
+        *("queue", "queuename", "assign", "streamname", "topicpartition"),
         *(
             "streamarn",
             "eventhubname",
@@ -107,7 +108,13 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     _OWN_SCHEMA: ("schema", "inferschema", "format", "charset", "encoding", "header", "multiline"),
     "destinations": ("queues", "queuenames", "destinationnames", "destinationlist"),
-    _NO_TOPICS: ("topic", "topicname", "topics", "topicid", "topicspattern", "subscribe", "subscribepattern"),
+    _A_TOPIC: ("topic", "topicname", "topicid", "subscribe"),
+    _SEVERAL_TOPICS: ("topics", "topicspattern", "subscribepattern"),
+    "subscription": (
+        *("subscriptionid", "subscriptionname", "durablesubscriptionname", "durablesubscription"),
+        *("durablesubscribername", "predefinedsubscription", "subscriptionprefix"),
+    ),
+    "shared": ("sharedsubscription", "subscriptionshared", "subscriptiontype"),
     "username": ("login", "usr", "principal", "userid", "jmsusername"),
     "password": ("pass", "passwd", "pwd", "passcode", "secret", "jmspassword"),
     "selector": ("messageselector", "filter", "where", "query", "condition"),
@@ -194,9 +201,8 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
         "transacted",
         "sessiontransacted",
     ),
+    "clientId": ("jmsclientid",),
     _OWN_CONNECTIONS: (
-        "clientid",
-        "jmsclientid",
         *("consumername", "consumernameprefix", "consumermode", "consumerrefreshinterval"),
         *("registerconsumertimeoutinterval", "eventhubsconsumergroup"),
         "groupid",
@@ -204,8 +210,6 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
         "kafkagroupid",
         "consumergroup",
         "group",
-        "durablesubscriptionname",
-        "subscriptionname",
     ),
     _NO_OFFSETS: (
         *("startingoffsets", "endingoffsets", "startingoffset", "startingtimestamp", "startingoffsetsbytimestamp"),

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, Self
 
-from redelivery.model.destinations import Destination, Queue
+from redelivery.model.destinations import Destination, Queue, SubscriptionName
 from redelivery.model.errors import ConfigError
 from redelivery.policies.connection_url import parse_connection_url
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
 from redelivery.policies.destinations.patterns import matches
 from redelivery.spark.options.names import unknown_name
+from redelivery.spark.options.subscriptions import check_topics, identity
 from redelivery.spark.options.table import READ, READ_STREAM, WRITE, Option, options_of
 from redelivery.spark.options.values import shown_size
 from redelivery.spark.rows.column_names import COLUMNS, PROPERTIES
@@ -117,6 +118,9 @@ class SourceOptions(_Options):
     """
 
     destinations: tuple[Destination, ...]
+    subscription: str | None
+    shared: bool
+    client_id: str | None
     selector: str | None
     properties_type: Literal["string", "variant"]
     columns: tuple[str, ...]
@@ -168,6 +172,18 @@ class SourceOptions(_Options):
         return len(self.destinations) > 1 or self.destinations[0].is_pattern
 
     @property
+    def subscription_name(self) -> SubscriptionName | None:
+        """The subscription by which a topic is consumed."""
+        if self.subscription is None:
+            return None
+        return SubscriptionName(self.subscription, durable=True, shared=self.shared)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The facts that `walLocation` remembers, see `redelivery.spark.log.identity`."""
+        return identity(self)
+
+    @property
     def errors(self) -> bool:
         """True: rows have the column ``_error``."""
         return self.bad_messages == "permissive"
@@ -177,6 +193,8 @@ class SourceOptions(_Options):
         """From Spark's options. Raises ConfigError."""
         given = _Given(READ_STREAM, options)
         values = given.sources
+        if values["subscription"] is not None and not values["shared"]:
+            values["client_id"] = values["client_id"] or values["subscription"]
         if "segmentRows" not in given:
             # only what was asked for can contradict
             least = min(values["max_messages_per_batch"], values["max_pending_rows"])
@@ -277,6 +295,7 @@ def _check_source(options: SourceOptions, given: _Given) -> None:
                 f"{option.name} is for receiver={option.receiver}, and has no effect with receiver={options.receiver}: "
                 f"{instead}leave it out"
             )
+    check_topics(options, client_id="clientId" in given)
     for small, large in _ORDERED:
         left, right = (getattr(options, table[name].field) for name in (small, large))
         if left > right and table[small].receiver in (None, options.receiver):

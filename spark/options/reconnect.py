@@ -10,15 +10,23 @@ import redelivery
 from redelivery.client.entry.sync import Connection
 from redelivery.client.entry.sync_core import ConnectionCore
 from redelivery.client.options import merge_options
-from redelivery.model.errors import ConnectError, ConnectionLostError, JMSError, RequestTimeoutError
+from redelivery.model.errors import (
+    ConnectError,
+    ConnectionLostError,
+    InvalidClientIDError,
+    JMSError,
+    RequestTimeoutError,
+)
 from redelivery.policies.dead_letters import DeadLetterStrategy
 from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.spark.options.credentials import Credentials, read_password, tls_context
+from redelivery.transports.wire.clock import monotonic
 
 LOST = (ConnectError, ConnectionLostError, RequestTimeoutError)  # what a new connection may cure
 _LONGEST_WAIT: Final = 10.0  # seconds
 _SEND_TIMEOUT: Final = 30.0  # seconds that a send waits for a connection that is away
+_CLIENT_ID_HELD: Final = 90.0  # seconds in which every broker has noticed that a client is dead
 _CONNECT_TIMEOUT, _CLOSE_TIMEOUT = 10.0, 15.0
 
 
@@ -50,6 +58,7 @@ def connect(
     reconnect: ReconnectPolicy | None = None,
     redelivery_policy: RedeliveryPolicy | None = None,
     dead_letter_strategy: DeadLetterStrategy | None = None,
+    client_id: str | None = None,
     prefetch: int | None = None,
     application: str | None = None,
     patience: float = 30.0,
@@ -59,12 +68,15 @@ def connect(
     Args:
         stopped: set when nobody wants it any more, which ends the waiting for the broker.
         comes_back: one that was lost is made again likewise.
+        client_id: of a subscription. Where another connection has it, which may be one of a client that has died and of
+            which the broker has not learnt it, it is tried again for 90 s at most.
         application: for the passports of its dead letters.
         reconnect: how, where `maxReconnectTime` does not say so.
         patience: seconds that an answer of the broker may take.
 
     Raises:
         ConnectError: the broker was not reached in that time; the text names it.
+        InvalidClientIDError: another connection has the client id, and does not end.
         SecurityError, ProtocolError, ConfigError: what another try would not cure, at once.
         JMSError: it was stopped; of the last try.
     """
@@ -76,6 +88,7 @@ def connect(
         dialect=broker.dialect,
         redelivery_policy=redelivery_policy,
         dead_letter_strategy=dead_letter_strategy,
+        client_id=client_id,
         prefetch=prefetch,
         application=application,
         reconnect=reconnect or _policy(broker.max_reconnect_time, comes_back=comes_back),
@@ -86,12 +99,23 @@ def connect(
     given_up = stopped or threading.Event()
     core = ConnectionCore(options)
     connection = Connection(core)
+    until = monotonic() + min(_CLIENT_ID_HELD, broker.max_reconnect_time)
+
+    def goes_on(error: JMSError) -> bool:
+        held = isinstance(error, InvalidClientIDError) and monotonic() < until
+        return (held or isinstance(error, LOST)) and not given_up.is_set()
+
     try:
-        core.open(lambda error: isinstance(error, LOST) and not given_up.is_set())
+        core.open(goes_on)
     except LOST as error:
         if given_up.is_set():
             raise
         raise _unreachable(connection, broker, error) from error
+    except InvalidClientIDError as error:
+        raise InvalidClientIDError(
+            f"the client id {client_id!r} is another connection's: does another query read the same subscription? Give "
+            f"each query a subscription of its own, or a shared one. The broker says: {error}"
+        ) from error
     connection.start()
     return connection
 

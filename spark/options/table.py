@@ -11,10 +11,10 @@ from typing import Final
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
 from redelivery.spark.options import values as read
 from redelivery.spark.options.option import READ, READ_STREAM, WRITE, Option
+from redelivery.spark.options.places import PLACES
 
 __all__ = ["OPTIONS", "READ", "READ_STREAM", "WRITE", "Option", "options_of"]
 
-_ALL: Final = (READ_STREAM, READ, WRITE)
 _STREAM: Final = (READ_STREAM,)
 _ROWS: Final = (READ_STREAM, READ)
 _MANY: Final = 2**31 - 1
@@ -22,49 +22,7 @@ _MOST_BYTES: Final = 2**50
 _MOST_SEGMENT: Final = 2**30  # Arrow's offsets end at twice that
 
 OPTIONS: Final = (
-    Option(
-        "url",
-        read.url,
-        "The broker: `stomp://`, `stomp+ssl://`, `amqp://` or `amqps://`, host, port.",
-        where=_ALL,
-        required=_ALL,
-    ),
-    Option(
-        "destination",
-        read.queue,
-        'The queue to read, as `orders` or `queue://orders`; `load("orders")` gives it too.',
-        where=_ROWS,
-        required=_ROWS,
-        alias="path",
-        instead="destinations",
-    ),
-    Option(
-        "destinations",
-        read.queues,
-        "Several queues to read, as `orders,invoices`, instead of `destination`; the column `destination` says which.",
-        where=_ROWS,
-    ),
-    Option(
-        "destination",
-        read.target,
-        "The queue or `topic://…` to send to, whatever a column `destination` says; without it that column is needed.",
-        where=(WRITE,),
-        alias="path",
-    ),
-    Option("username", read.string, "The user name for the broker.", where=_ALL, alias="user"),
-    Option("password", read.secret, "The password; no log, error or repr shows it.", where=_ALL),
-    Option(
-        "passwordFile",
-        read.string,
-        "A file with the password, read for each connection: a path on all hosts, or a name sent by `spark.files`.",
-        where=_ALL,
-    ),
-    Option("passwordEnv", read.variable, "The environment variable with the password, on all hosts.", where=_ALL),
-    Option("tlsCa", read.string, "A file of trusted certificates (PEM); given like `passwordFile`.", where=_ALL),
-    Option("tlsCert", read.string, "The file of the client's certificate (PEM), for mTLS.", where=_ALL),
-    Option("tlsKey", read.string, "The file of its key, without a pass phrase, where `tlsCert` has none.", where=_ALL),
-    Option("dialect", read.dialect, "Which broker it is, if that cannot be detected.", "auto", where=_ALL),
-    Option("selector", read.string, "A JMS selector: only messages that it matches.", where=_ROWS),
+    *PLACES,
     Option(
         "propertiesType",
         read.choice("string", "variant"),

@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from redelivery.client.arguments import check_subscription
 from redelivery.client.observing.passports import check_application
-from redelivery.model.destinations import Destination, destination
+from redelivery.model.destinations import Destination, SubscriptionName, Topic, destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.model.suggestions import did_you_mean
 from redelivery.policies.checks import read_flag, read_whole
@@ -16,7 +17,7 @@ from redelivery.policies.connection_url import parse_connection_url
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
 from redelivery.spark.log.store.locations import check_location
 from redelivery.spark.rows.column_names import COLUMNS
-from redelivery.transports.dialects.detect import check_name, queues_of_topics
+from redelivery.transports.dialects.detect import check_name
 
 Parser: TypeAlias = Callable[[str, str], Any]
 
@@ -142,7 +143,7 @@ def url(name: str, value: str) -> str:
         raise ConfigError(f"{shown}: the scheme must be one of {', '.join(SCHEMES)}")
     said = (
         (parsed.prefetch, "jms.prefetchPolicy.*", "use the option prefetch"),
-        (parsed.client_id, "jms.clientID", "every process of Spark makes a connection of its own; leave it out"),
+        (parsed.client_id, "jms.clientID", "use the option clientId, which is that of a subscription"),
         (parsed.non_blocking_redelivery, "jms.nonBlockingRedelivery", "the source redelivers in order; leave it out"),
     )
     for part, option, advice in said:
@@ -159,34 +160,60 @@ def place(name: str, value: str) -> Destination:
         raise ConfigError(f"{name}: {error}") from None
 
 
-def queue(name: str, value: str) -> Destination:
-    """A queue, to consume from: a topic keeps nothing for a query that does not run."""
+def source(name: str, value: str) -> Destination:
+    """One queue or topic, or a pattern, to consume from."""
     found = place(name, value)
     if "," in found.name:
         raise ConfigError(
             f"{name}={value!r} has a comma: for several queues write .option('destinations', {value!r}), which gives "
             "each row the queue that its message was on"
         )
-    if found.scheme != "queue":
-        forms = ", ".join(f"{provider}: {form}" for provider, form in queues_of_topics().items())
-        raise ConfigError(
-            f"{name}={value!r}: a topic keeps nothing for a query that does not run; consume from a queue that the "
-            f"broker fills from the topic ({forms})"
-        )
     return found
 
 
-def queues(name: str, value: str) -> tuple[Destination, ...]:
-    """Several queues, with commas between them."""
-    found: list[Destination] = []
-    for each in value.split(","):
-        if not each.strip():
-            raise ConfigError(f"{name}={value!r} has an empty name: write names with one comma between two")
-        one = queue(name, each)
-        if one in found:
-            raise ConfigError(f"{name}={value!r} has {one} twice: leave one of them out")
-        found.append(one)
-    return tuple(found)
+def queue(name: str, value: str) -> Destination:
+    """A queue, to look at."""
+    found = source(name, value)
+    if found.scheme != "queue":
+        raise ConfigError(f"{name}={value!r}: a topic holds nothing that can be looked at; read it with a stream")
+    return found
+
+
+def _several(one: Callable[[str, str], Destination]) -> Callable[[str, str], tuple[Destination, ...]]:
+    """A parser of several, with commas between them."""
+
+    def parse(name: str, value: str) -> tuple[Destination, ...]:
+        found: list[Destination] = []
+        for each in value.split(","):
+            if not each.strip():
+                raise ConfigError(f"{name}={value!r} has an empty name: write names with one comma between two")
+            place = one(name, each)
+            if place in found:
+                raise ConfigError(f"{name}={value!r} has {place} twice: leave one of them out")
+            found.append(place)
+        return tuple(found)
+
+    return parse
+
+
+sources: Final = _several(source)
+queues: Final = _several(queue)
+
+
+def subscription(name: str, value: str) -> str:
+    """The name of a subscription."""
+    try:
+        check_subscription(Topic("any"), SubscriptionName(value, durable=True, shared=False), no_local=False)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from None
+    return value
+
+
+def client_id(name: str, value: str) -> str:
+    """A client id, as brokers write them into the names of queues."""
+    if not value or value != value.strip() or not value.isprintable():
+        raise ConfigError(f"{name}={value!r}: use a str without control characters and outer spaces")
+    return value
 
 
 def columns(name: str, value: str) -> tuple[str, ...]:

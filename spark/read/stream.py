@@ -66,8 +66,9 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         Raises:
             IllegalStateError: another query on this host has the turn, and lives.
+            ConfigError: `walLocation` belongs to a query of other destinations, or of another subscription.
         """
-        return self.wal.take_turn(Claim.of_this_process())
+        return self.wal.take_turn(Claim.of_this_process(), source=self.options.identity)
 
     @cached_property
     def listed(self) -> list[SegmentName]:

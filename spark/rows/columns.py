@@ -24,7 +24,7 @@ from redelivery.spark.rows.from_message import (
     Converter,
     Row,
     broken_row_of,
-    consumed_from,
+    known_place,
     row_of,
 )
 from redelivery.spark.rows.schema import arrow_schema
@@ -142,8 +142,8 @@ class Columns:
 
     def _take(self, message: Message, row: Row) -> None:
         if self._several:
-            place = str(consumed_from(message))
-            digest = apart(row[DIGEST], place) if self._digests else None
+            place = known_place(message)
+            digest = apart(row[DIGEST], place or "") if self._digests else None
             row = (*row[:DESTINATION], place, *row[DESTINATION + 1 : DIGEST], digest, row[SIZE])
         self._rows.append(row)
         self._size += row[SIZE] + ROW_BYTES

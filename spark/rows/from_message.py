@@ -17,6 +17,7 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import MessageFormatError
 from redelivery.model.messages import Message
 from redelivery.model.values import INT_MAX, Value, from_epoch_ms
+from redelivery.policies.destinations.patterns import matches
 from redelivery.spark.rows.bodies import body_bytes
 from redelivery.spark.rows.digests import digest
 from redelivery.spark.rows.property_strings import property_string
@@ -105,6 +106,20 @@ def consumed_from(message: Message) -> Destination | None:
     """The queue or topic whose message it is, whatever its sender has written on it; None: it was not received."""
     source = message.source
     return source.came_from() if isinstance(source, Delivery) else message.destination
+
+
+def known_place(message: Message) -> str | None:
+    """The same for a column; None: of a pattern's, where nothing but its sender says it, and that does not fit.
+
+    Over AMQP no broker does: what its sender has not written as `to`, or what was moved since, is not made up.
+    """
+    found, source = consumed_from(message), message.source
+    if found is None:
+        return None
+    asked = source.link.destination if isinstance(source, Delivery) else found
+    if asked.is_pattern and (found.is_pattern or found.scheme != asked.scheme or not matches(asked.name, found.name)):
+        return None
+    return str(found)
 
 
 def broken_row_of(message: Message, error: str, *, variant: bool, digests: bool = True) -> Row:

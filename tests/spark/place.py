@@ -36,6 +36,8 @@ class Place:
             "maxReconnectTime": "5 s",
             **options,
         }
+        if "destinations" in options:
+            del given["destination"]
         if given.get("receiver") == "executor":
             del given["linger"]  # which it refuses
         return SourceOptions.parse({name: str(value) for name, value in given.items()})

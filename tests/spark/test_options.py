@@ -115,7 +115,7 @@ def test_what_is_not_a_duration(text: str) -> None:
         ({"dialect": "kafka"}, ("dialect='kafka'", "'artemis'")),
         ({"path": ""}, ("path", "''")),
         ({"path": "http://orders"}, ("path", "'queue://'")),
-        ({"path": "topic://news"}, ("path='topic://news'", "VirtualTopic", "Artemis: <address>::<queue>")),
+        ({"path": "topic://news"}, ("topic://news", "subscription", "VirtualTopic", "Artemis: <address>::<queue>")),
         ({"selector": " "}, ("selector=' '",)),
         ({"wallocation": "wal"}, ("walLocation='wal'", "absolute path or a URL")),
         ({"storageoptions": "anon"}, ("storageOptions", "JSON object")),

@@ -159,6 +159,15 @@ def limits(name: str) -> ReturnLimits | None:
     return since[0][1].limits if since else None
 
 
+def shares_by_client_id(name: str, protocol: str) -> bool:
+    """Check whether a shared durable subscription of that dialect's broker belongs to a client id in any case.
+
+    ``protocol``: such as ``STOMP 1.2``. Such a broker takes a client id as often as it comes.
+    """
+    stomp = _DIALECTS[name].stomp
+    return protocol.startswith("STOMP") and stomp is not None and stomp.shared_needs_client_id
+
+
 def duplicate_refusal(name: str) -> str | None:
     """A part of how a broker of that dialect refuses, over AMQP, a transaction that it has committed before."""
     amqp = _DIALECTS[name].amqp

@@ -8,16 +8,23 @@ from itertools import islice
 from typing import Final
 
 import redelivery
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import RequestTimeoutError
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.options.reconnect import LOST, check_reachable, connect
+from redelivery.spark.read.inspect.capable import check_connection
 from redelivery.spark.read.inspect.depth import QueueDepth
+from redelivery.spark.read.receiving.consumer_group import consumers_of
 from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)
 
 _PAUSE: Final = 0.1  # seconds between two looks
 _SHARE: Final = 4  # times as long as a look took
+
+
+def _can_be_browsed(place: Destination) -> bool:
+    return place.scheme == "queue" and not place.is_pattern
 
 
 class Probe:
@@ -28,6 +35,7 @@ class Probe:
         self._connection: redelivery.Connection | None = None
         self._closed = threading.Event()
         self._connections = 0  # before this one
+        self._subscribed = False
         self._depth = QueueDepth(options)
 
     def ready(self, seconds: float, *, quiet: bool, least: int = 1) -> bool:
@@ -38,6 +46,7 @@ class Probe:
 
         Raises:
             ConnectError: the broker was away for longer than `maxReconnectTime`.
+            UnsupportedError: it cannot do what the query needs.
         """
         until, places = monotonic() + seconds, self._options.destinations
         while True:
@@ -46,7 +55,7 @@ class Probe:
                 connection = self._open()
                 if not connection.connected:  # it is being made again; `maxReconnectTime` bounds that
                     connection.check_open("browse")
-                elif not connection.metadata.capabilities.browse or any(each.is_pattern for each in places):
+                elif not (connection.metadata.capabilities.browse and all(map(_can_be_browsed, places))):
                     if quiet or least > 1:
                         self._closed.wait(max(0.0, until - monotonic()))
                     return least == 1 and not self._closed.is_set()
@@ -79,8 +88,20 @@ class Probe:
 
     def _open(self) -> redelivery.Connection:
         if self._connection is None:
-            self._connection = connect(self._options, stopped=self._closed, comes_back=True)
+            self._connection = connect(
+                self._options, stopped=self._closed, comes_back=True, client_id=self._options.client_id, prefetch=1
+            )
+            check_connection(self._connection, self._options)
+        if self._options.subscription is not None and not self._subscribed:
+            self._subscribe(self._connection)
         return self._connection
+
+    def _subscribe(self, connection: redelivery.Connection) -> None:
+        """Make the subscription: from now on it keeps what comes, whenever the first task begins."""
+        with connection.session() as session:
+            for each in consumers_of(session, self._options):
+                each.close()
+        self._subscribed = True
 
     def _holds(self, least: int) -> bool:
         """Check whether the queues hold so many messages."""

@@ -33,7 +33,7 @@ from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.options.reconnect import LOST, check_reachable, connect
 from redelivery.spark.read.receiving.bad_messages import BadMessageError, CountedStrategy, dead_letter
-from redelivery.spark.read.receiving.consumer_group import ConsumerGroup
+from redelivery.spark.read.receiving.consumer_group import ConsumerGroup, consumers_of
 from redelivery.spark.read.receiving.duplicates import Duplicates, SegmentsInDoubt
 from redelivery.spark.read.receiving.keeping_up import KeepingUp
 from redelivery.spark.read.receiving.received_batch import BatchBuilder, Pace, ReceivedBatch
@@ -203,6 +203,7 @@ class BatchReceiver:
             comes_back=True,
             redelivery_policy=policy(options),
             dead_letter_strategy=CountedStrategy(strategy, self._count_dead_letter),
+            client_id=options.client_id,
             prefetch=self._prefetch,
             application=options.application,
         )
@@ -221,7 +222,7 @@ class BatchReceiver:
         transactions = connection.metadata.capabilities.transactions
         session = connection.session(AckMode.TRANSACTED if transactions else AckMode.CLIENT)
         try:
-            consumers = [session.consumer(each, selector=options.selector) for each in options.destinations]
+            consumers = consumers_of(session, options)
             self._consumer = consumers[0] if len(consumers) == 1 else ConsumerGroup(consumers)
             self._producer = session.producer()
         except BaseException:

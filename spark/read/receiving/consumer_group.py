@@ -10,7 +10,9 @@ from redelivery.client.operations.receive import collect
 from redelivery.client.shells.consumer import check_batch
 from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.made import Message
+from redelivery.client.sync.session import Session
 from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.spark.options.query import SourceOptions
 from redelivery.transports.seam import Flow
 
 
@@ -51,3 +53,21 @@ class ConsumerGroup:
             yield from each._get_ready()
         yield from collect(first._core, [each._state for each in order], most, deadline, hand, hold=True)
         return [Message.received(each, each.redeliveries, first._receipt) for each in hand]
+
+
+def consumers_of(session: Session, options: SourceOptions) -> list[Consumer]:
+    """A consumer of each destination; of a topic one of its subscription, which is made where it is not there.
+
+    Raises:
+        JMSError: the broker refuses one of them.
+    """
+    selector, named = options.selector, options.subscription_name
+    found: list[Consumer] = []
+    for place in options.destinations:
+        if named is None or place.scheme != "topic":
+            found.append(session.consumer(place, selector=selector))
+        elif named.shared:
+            found.append(session.shared_durable_consumer(place, named.name, selector=selector))
+        else:
+            found.append(session.durable_consumer(place, named.name, selector=selector))
+    return found

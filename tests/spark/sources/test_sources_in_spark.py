@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from tests.run import again
 from tests.spark.place import Place
 
@@ -22,25 +23,27 @@ def stomp(broker: EmbeddedBroker, tmp_path: Path) -> Place:
     return Place(broker, tmp_path / "wal", "stomp")
 
 
-def drained(spark: Any, place: Place, folder: Path, **options: str) -> Counter[tuple[str, str]]:
-    """The bodies and destinations of all rows of an `availableNow` query."""
+def drained(spark: Any, place: Place, checkpoint: Path, **options: str) -> Counter[tuple[str, str]]:
+    """The bodies and destinations of all rows of an `availableNow` query, by the number of their batch once."""
     given = {"url": place.url, "walLocation": str(place.folder), "availableNowIdle": "300 ms", **options}
-    name = folder.name
-    for number in again.spark_tries(_TRIES):
+    found: dict[int, list[tuple[str, str]]] = {}
+
+    def keep(batch: Any, number: int) -> None:
+        found[number] = [(row.body, row.destination) for row in batch.collect()]
+
+    for _ in again.spark_tries(_TRIES):
         stream = spark.readStream.format("jms").options(**given).load()
-        writer = stream.selectExpr("string(body) AS body", "destination").writeStream.format("memory")
-        name = f"{folder.name}_{number}"
-        running = writer.queryName(name).option("checkpointLocation", str(folder.with_name(name)))
-        query = running.trigger(availableNow=True).start()
+        writer = stream.selectExpr("string(body) AS body", "destination").writeStream.foreachBatch(keep)
+        query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
         try:
             query.awaitTermination(120)
             break
-        except Exception as error:
+        except StreamingQueryException as error:
             if again.TOO_SLOW not in str(error):
                 raise
         finally:
             query.stop()
-    return Counter((row.body, row.destination) for row in spark.table(name).collect())
+    return Counter(row for rows in found.values() for row in rows)
 
 
 def test_two_queues(spark: Any, stomp: Place, tmp_path: Path) -> None:
@@ -48,3 +51,30 @@ def test_two_queues(spark: Any, stomp: Place, tmp_path: Path) -> None:
     stomp.send("c", queue="invoices")
     found = drained(spark, stomp, tmp_path / "two", destinations="orders,invoices")
     assert found == Counter([("a", "queue://orders"), ("b", "queue://orders"), ("c", "queue://invoices")])
+
+
+@pytest.mark.long_form
+@pytest.mark.parametrize(
+    "given", [{}, {"shared": "true", "receiver": "executor", "numPartitions": "2"}], ids=["durable", "shared"]
+)
+def test_a_topic(spark: Any, stomp: Place, tmp_path: Path, given: dict[str, str]) -> None:
+    named = {"destinations": "topic://news", "subscription": "audit", **given}
+    assert drained(spark, stomp, tmp_path / "kept", **named) == Counter()
+    stomp.send("a", "b", queue="topic://news")
+    found = drained(spark, stomp, tmp_path / "kept", **named)
+    assert found == Counter([("a", "topic://news"), ("b", "topic://news")])
+
+
+@pytest.mark.long_form
+def test_a_pattern(spark: Any, stomp: Place, tmp_path: Path) -> None:
+    stomp.send("a", queue="shop.orders")
+    stomp.send("b", queue="shop.eu.orders")
+    stomp.send("c", queue="office.orders")
+    found = drained(spark, stomp, tmp_path / "pattern", destinations="shop.>")
+    assert found == Counter([("a", "queue://shop.orders"), ("b", "queue://shop.eu.orders")])
+
+
+def test_what_the_broker_cannot_do_is_said_by_load(spark: Any, stomp: Place) -> None:
+    given = {"url": stomp.url, "walLocation": str(stomp.folder), "dialect": "rabbitmq!"}
+    with pytest.raises(Exception, match=r"RabbitMQ.* has no durable subscriptions"):
+        spark.readStream.format("jms").options(**given, subscription="audit").load("topic://news")
