@@ -272,7 +272,12 @@ class Message:
         """The facts on a dead letter: origin, cause, count, whichever broker or client made it; else None."""
         if self.source is None:
             return None
-        return read_dead_letter(self.properties, self.source, self.destination)
+        found = self.fields.get("dead_letter", _UNREAD)
+        if found is _UNREAD:
+            found = self.fields["dead_letter"] = read_dead_letter(
+                self.properties, self.source, lambda: self.destination
+            )
+        return found  # type: ignore[no-any-return]  # as above
 
     def acknowledge(self) -> None:
         """Acknowledge: in CLIENT mode all that the session has delivered (JMS 3.1), in INDIVIDUAL mode this one.

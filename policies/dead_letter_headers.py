@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from redelivery.model.content.dead_letters import (
@@ -53,6 +54,7 @@ _BROKER_OWNED: Final = frozenset(
 _BROKER_PREFIXES: Final = ("_AMQ_", "__AMQ_", "_HQ_", "__HQ_", "JMS_AMQP_", "x-opt-")
 
 
+@lru_cache(maxsize=1000)
 def is_broker_owned(name: str) -> bool:
     """Say whether a property of a received message belongs to a broker or to a frame, not to the application."""
     return name in _BROKER_OWNED or name.startswith(_BROKER_PREFIXES)

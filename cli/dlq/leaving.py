@@ -72,7 +72,7 @@ def replay(
     needed = dry_run or group is not None or canary is not None
     broker_rules, client_rules = _rules(config, property), _rules(client, property)
     with looking("dlq replay", broker, queue, yes=yes, needed=needed) as connection:
-        run, target, letters = new_run(), optional(to), PlannedReplays()
+        run, target, letters = new_run(), optional(to), PlannedReplays(watched=canary is not None)
         selection, route = selection_of(queue, where, group, limit), back(target, run, max_replays)
         with LetterWork(
             "replay", connection, selection, route, json_, rate, receipts=receipts, to=target, run=run

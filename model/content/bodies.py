@@ -6,8 +6,9 @@ import json
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol, TypeGuard, runtime_checkable
 
 from redelivery.model.content.errors import MessageFormatError
 from redelivery.model.values import Body, Value
@@ -94,17 +95,26 @@ class LateBody(RawBody):
 
 def raw_of(source: ReadableSource) -> RawBody:
     """The body of any source, as it came."""
-    return source.raw_body() if isinstance(source, Carrying) else LateBody(source)
+    return source.raw_body() if _is_carrying(source) else LateBody(source)
 
 
 def readable_of(source: ReadableSource) -> tuple[Mapping[str, Value], list[str]]:
     """The properties of any source that can be read, and what to call the others."""
-    if isinstance(source, Carrying):
+    if _is_carrying(source):
         return source.readable()
     try:
         return source.properties(), []
     except MessageFormatError:
         return MappingProxyType({}), ["its properties"]
+
+
+def _is_carrying(source: object) -> TypeGuard[Carrying]:
+    return _are_carrying(type(source))
+
+
+@lru_cache(maxsize=100)
+def _are_carrying(kind: type) -> bool:
+    return issubclass(kind, Carrying)  # which takes longer than the copy of a body
 
 
 def is_nested(body: object) -> bool:

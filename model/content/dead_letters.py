@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Protocol, runtime_checkable
+from functools import lru_cache
+from typing import Final, Protocol, TypeGuard, runtime_checkable
 
 from redelivery.model.content.errors import InvalidDestinationError
 from redelivery.model.destinations import Destination, Queue, Topic, read_destination
@@ -78,16 +79,16 @@ class Noting(Protocol):
 
 
 def read_dead_letter(
-    properties: Mapping[str, object], source: object, sent_to: Destination | None
+    properties: Mapping[str, object], source: object, sent_to: Callable[[], Destination | None]
 ) -> DeadLetterInfo | None:
     """The facts of a dead letter; None where nothing says that the received message is one.
 
     Args:
         properties: of the message.
         source: what it is read from, asked where it is `Noting`.
-        sent_to: its header ``destination``. Over AMQP it names the origin still, where a broker adds nothing.
+        sent_to: reads its header ``destination``. Over AMQP it names the origin still, where a broker adds nothing.
     """
-    said: Mapping[str, object] = {**source.noted(), **properties} if isinstance(source, Noting) else properties
+    said: Mapping[str, object] = {**source.noted(), **properties} if _is_noting(source) else properties
     origin = _origin(said)
     if origin is None and FAILURE_CAUSE not in said:
         origin = _by_address(source, sent_to)
@@ -111,6 +112,15 @@ def read_dead_letter(
     )
 
 
+def _is_noting(source: object) -> TypeGuard[Noting]:
+    return _are_noting(type(source))
+
+
+@lru_cache(maxsize=100)
+def _are_noting(kind: type) -> bool:
+    return issubclass(kind, Noting)  # which takes longer than all else that a letter is asked
+
+
 def _origin(said: Mapping[str, object]) -> Destination | None:
     text = _text(said, ORIGINAL_DESTINATION, _STOMP_DESTINATION, *_ADDRESSES)
     try:
@@ -127,16 +137,16 @@ def _origin(said: Mapping[str, object]) -> Destination | None:
         return None
 
 
-def _by_address(source: object, sent_to: Destination | None) -> Destination | None:
+def _by_address(source: object, header: Callable[[], Destination | None]) -> Destination | None:
     """Classic over AMQP moves a rejected message as it is: only the address in it differs from the queue's."""
-    if not isinstance(source, Noting) or sent_to is None:
+    if not _is_noting(source) or (sent_to := header()) is None:
         return None
     here = source.consumed_from()
     return sent_to if _is_dead_letter_queue(source) and sent_to.name != here.name and not here.is_pattern else None
 
 
 def _is_dead_letter_queue(source: object) -> bool:
-    return isinstance(source, Noting) and "DLQ" in source.consumed_from().name.upper()
+    return _is_noting(source) and "DLQ" in source.consumed_from().name.upper()
 
 
 def _exception(cause: str | None) -> str | None:
@@ -161,7 +171,10 @@ def _last_death(said: Mapping[str, object]) -> int | None:
 
 
 def _first(said: Mapping[str, object], names: tuple[str, ...]) -> object:
-    return next((said[name] for name in names if name in said), None)
+    for name in names:
+        if name in said:
+            return said[name]
+    return None
 
 
 def _text(said: Mapping[str, object], *names: str) -> str | None:

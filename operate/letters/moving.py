@@ -33,7 +33,10 @@ from redelivery.operate.letters.routes import Leaving, NoWayError, ReplayedOften
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.management.browsing import browsed, is_seen, looked_into_by
 
-BATCH: Final = 50  # letters of a transaction: their ids fit a header of every broker
+BATCH: Final = 200  # letters of a transaction, at most
+_HEAVY: Final = 1 << 23  # bytes of the bodies of one: then it is committed
+_IDS: Final = 50  # of letters in a selector: so many fit a header of every broker
+_AHEAD: Final = 100  # letters that the broker sends before they are asked for
 _STAYS: Final = (NoWayError, MessageFormatError)  # of a letter that names no origin, or that cannot be read
 _COMES: Final = 5.0  # seconds within which a letter that was browsed is received
 _IS_THERE: Final = 2.0  # the same, where nobody could look
@@ -189,14 +192,14 @@ class Mover:
                     raise
                 self.move(replace(planned, others=planned.others + 1))
         else:
-            named = self._found_by_id(planned.ids) if capabilities.selectors else []
-            batches = [named[at : at + BATCH] for at in range(0, len(named), BATCH)]
+            named = self._found_named(planned.ids) if capabilities.selectors else []
+            batches = [named[at : at + _IDS] for at in range(0, len(named), _IDS)]
             self._move_batches([len(each) for each in batches], [_named(each) for each in batches])
             if len(named) < len(planned.ids):
                 self._move_each(len(planned.ids) - len(named), planned.staying)
         return self.moved
 
-    def _found_by_id(self, ids: Sequence[str | None]) -> list[str | None]:
+    def _found_named(self, ids: Sequence[str | None]) -> list[str | None]:
         """The ids that a selector finds here: not all brokers find those that another client has written."""
         alike: dict[str, list[str | None]] = {}
         for each in ids:
@@ -213,12 +216,13 @@ class Mover:
         with self._connection.session(AckMode.TRANSACTED) as session:
             producer = session.producer()
             for count, selector in zip(counts, selectors, strict=True):
-                with session.consumer(self._selection.queue, selector=selector, prefetch=min(count, BATCH)) as consumer:
+                with session.consumer(self._selection.queue, selector=selector, prefetch=min(count, _AHEAD)) as consumer:
                     while count > 0 and (taken := self._move_batch(session, consumer, producer, min(count, BATCH))):
                         count -= taken
 
     def _move_batch(self, session: Session, consumer: Consumer, producer: Producer, size: int) -> int:
         taken: list[tuple[Message, Leaving | None]] = []
+        weight = 0
         while len(taken) < size and (letter := consumer.receive(timeout=self._patience)) is not None:
             if not self._selection.accepts(letter):
                 raise _ChangedError("the queue has changed meanwhile: nothing of this batch was moved; look again")
@@ -227,7 +231,8 @@ class Mover:
                 taken.append((letter, self._send(producer, letter)))
             except _STAYS as error:
                 raise _ChangedError(str(error)) from error
-            if self._pause and len(taken) * self._pause >= 1.0:
+            weight += len(letter.raw_body)
+            if weight >= _HEAVY or len(taken) * self._pause >= 1.0:
                 break  # a slow run commits once a second
         with self._written(taken):
             session.commit()

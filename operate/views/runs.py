@@ -124,7 +124,7 @@ def perform(order: RunOrder, folder: Path, asked: Mapping[str, Any]) -> Callable
         name = new_run()
         route = order.route(name)
         selection = Selection(order.queue, limit=order.most, ids=order.ids, contents=order.contents)
-        letters = PlannedReplays()
+        letters = PlannedReplays(watched=order.canary is not None)
         planned = plan(connection, selection, route, letters.note)
         run.total, run.stayed = len(planned.ids), planned.stay
         if not planned.ids:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from redelivery.model.errors import ConfigError
@@ -49,9 +50,12 @@ def policy_of(cause: str) -> RedeliveryPolicy | None:
     Its collision avoidance is at most 100 %, whatever it was.
     """
     found = _POLICY.search(cause)
-    if found is None:
-        return None
-    said = dict(_FIELD.findall(found[1]))
+    return None if found is None else _policy(found[1])
+
+
+@lru_cache(maxsize=100)
+def _policy(text: str) -> RedeliveryPolicy | None:
+    said = dict(_FIELD.findall(text))
     if "wait" in said:  # a strategy, whose delays the text does not give
         return None
     options: dict[str, object] = {name: value for name, value in said.items() if name in _READ}

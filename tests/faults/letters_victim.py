@@ -29,6 +29,7 @@ LINE, CUT = "after a line of the receipt", "within a line of the receipt"
 SENT: Final = "after a send"
 BEFORE_COMMIT, COMMITTED = "before a commit", "after a commit"
 BEFORE_ACK, ACKED = "before an acknowledgement", "after an acknowledgement"
+BATCH: Final = 50  # letters of a transaction, so that a round has several
 POINTS: Final = (MOMENT, LINE, CUT, SENT, BEFORE_COMMIT, COMMITTED, BEFORE_ACK, ACKED)
 
 
@@ -125,8 +126,12 @@ def main(arguments: list[str], environment: dict[str, str], point: str, number: 
     from redelivery.client.sync.producer import Producer
     from redelivery.client.sync.session import Session
     from redelivery.model.messages import Message
+    from redelivery.operate.letters import moving
+    from redelivery.operate.letters.receipts import undoing
     from redelivery.operate.letters.receipts.writer import ReceiptWriter
 
+    for module in (moving, undoing):
+        vars(module)["BATCH"] = BATCH
     os.environ.update(environment)
     sys.argv = ["redelivery", "dlq", *arguments]
     planted = Planted(point, number)

@@ -39,9 +39,9 @@ def test_a_copy_of_ours() -> None:
         "dlqDeliveryCount": "4",
         "mine": "x",
     }
-    letter = read_dead_letter(properties, None, Queue("ActiveMQ.DLQ"))
+    letter = read_dead_letter(properties, None, lambda: Queue("ActiveMQ.DLQ"))
     assert letter == DeadLetterInfo(Queue("orders"), OURS, "ValueError: bad order", 4)
-    assert read_dead_letter({**properties, "dlqDeliveryCount": 4}, None, None) == letter
+    assert read_dead_letter({**properties, "dlqDeliveryCount": 4}, None, lambda: None) == letter
 
 
 @pytest.mark.parametrize(
@@ -120,18 +120,18 @@ def test_a_copy_of_ours() -> None:
     ],
 )
 def test_of_others(said: Mapping[str, object], letter: DeadLetterInfo) -> None:
-    assert read_dead_letter(said, None, Queue("ActiveMQ.DLQ")) == letter
-    assert read_dead_letter({}, Noted(said), Queue("ActiveMQ.DLQ")) == letter
+    assert read_dead_letter(said, None, lambda: Queue("ActiveMQ.DLQ")) == letter
+    assert read_dead_letter({}, Noted(said), lambda: Queue("ActiveMQ.DLQ")) == letter
 
 
 def test_classic_over_amqp_is_known_by_the_address_alone() -> None:
     for queue in ("ActiveMQ.DLQ", "DLQ.orders", "my.dlq"):
-        assert read_dead_letter({}, Noted({}, queue), Queue("orders")) == DeadLetterInfo(Queue("orders"))
+        assert read_dead_letter({}, Noted({}, queue), lambda: Queue("orders")) == DeadLetterInfo(Queue("orders"))
     for queue in ("orders", "Consumer.A.VirtualTopic.orders"):  # such a one has the topic's address
-        assert read_dead_letter({}, Noted({}, queue), Topic("VirtualTopic.orders")) is None
+        assert read_dead_letter({}, Noted({}, queue), lambda: Topic("VirtualTopic.orders")) is None
 
 
 def test_what_is_no_dead_letter() -> None:
-    assert read_dead_letter({"color": "red"}, None, Queue("orders")) is None
-    assert read_dead_letter({}, Noted({}, "ActiveMQ.DLQ"), Queue("ActiveMQ.DLQ")) is None
+    assert read_dead_letter({"color": "red"}, None, lambda: Queue("orders")) is None
+    assert read_dead_letter({}, Noted({}, "ActiveMQ.DLQ"), lambda: Queue("ActiveMQ.DLQ")) is None
     assert Message("x", properties={"originalDestination": "queue://orders"}).dead_letter is None  # not received

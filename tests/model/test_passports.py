@@ -85,7 +85,7 @@ def test_every_part_of_it() -> None:
         "consumer": "queue://orders",
     }
     assert read_passport(written) == passport
-    letter = read_dead_letter({"originalDestination": "queue://orders", "dlqPassport": written}, None, None)
+    letter = read_dead_letter({"originalDestination": "queue://orders", "dlqPassport": written}, None, lambda: None)
     assert letter is not None
     assert letter.passport == passport
 

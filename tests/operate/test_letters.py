@@ -83,6 +83,20 @@ def test_an_interrupted_run_has_moved_whole_batches(broker: EmbeddedBroker, afte
     assert Counter(bodies(broker, "dead")) == Counter(str(number) for number in range(moved, COUNT))
 
 
+def test_large_letters_are_moved_by_fewer_at_a_time(broker: EmbeddedBroker) -> None:
+    """What is sent in a transaction is kept until its commit, here and at the broker."""
+    counted: list[int] = []
+    with redelivery.connect(broker.vm_url) as connection:
+        with connection.session("transacted") as session:
+            for number in range(12):
+                session.producer(DLQ).send("x" * 2_000_000, properties={"originalDestination": ORDERS, "n": number})
+            session.commit()
+        route = back(None, "run")
+        planned = plan(connection, Selection(DLQ), route)
+        assert Mover(connection, Selection(DLQ), route, moved=counted.append).move(planned) == 12
+    assert counted == [5, 10, 12]
+
+
 @pytest.mark.parametrize(
     "capabilities",
     [{}, {"selectors": False}, {"transactions": False}, {"selectors": False, "transactions": False}],

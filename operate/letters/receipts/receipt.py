@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from redelivery.client.entry.sync import Connection
+from redelivery.model.content.bodies import KnownBody
 from redelivery.model.destinations import Destination, read_destination
 from redelivery.model.errors import ConfigError
 from redelivery.model.messages import Message
@@ -25,6 +26,7 @@ from redelivery.policies.dead_letter_headers import is_broker_owned
 
 FORMAT: Final = 1
 _HASHED: Final = ("body_type", "body", "correlation_id", "type")
+_hashed: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=True).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,14 @@ def content_of(message: Message) -> str:
     return content_of_record(to_content(message))
 
 
+def contents_of(letter: Message, sent: Message) -> tuple[str, str]:
+    """`content_of` a letter, and of what is sent for it: the same where that is its copy, whose body nobody reads."""
+    said = to_content(letter)
+    content = content_of_record(said)
+    is_copy = not isinstance(sent.carried(), KnownBody) and _own(said).keys() <= sent.properties.keys()
+    return content, content if is_copy else content_of(sent)
+
+
 def as_bytes(record: Mapping[str, Any]) -> dict[str, Any]:
     """The record of a letter whose body cannot be read with its bytes instead: so it can be put back."""
     found = dict(record)
@@ -192,10 +202,13 @@ def content_of_record(record: Mapping[str, Any]) -> str:
     said = {name: record[name] for name in _HASHED}
     if record["body_type"] == "text":  # a management shows these as bytes
         said |= {"body_type": "bytes", "body": {"$bytes": base64.b64encode(_utf8(record["body"])).decode()}}
-    properties = record["properties"].items()
-    own = {name: _as_text(each) for name, each in properties if not is_broker_owned(name) and name not in MARKS}
-    text = json.dumps([said, own], sort_keys=True, ensure_ascii=True)
+    text = _hashed([said, {name: _as_text(each) for name, each in _own(record).items()}])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _own(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The properties that its sender wrote."""
+    return {name: each for name, each in record["properties"].items() if not is_broker_owned(name) and name not in MARKS}
 
 
 def _utf8(text: str) -> bytes:

@@ -53,9 +53,9 @@ def resume(
         return _import(connection, receipt, left, writer, moved)
     count = _finish_halves(connection, receipt, proof, writer)
     selection, route = replace(_selected(receipt.queue, left), limit=len(left) or None), _route(receipt)
-    letters = PlannedReplays()
+    canary = Canary.asked(receipt.head["asked"])
+    letters = PlannedReplays(watched=canary is not None)
     if left and (planned := plan(connection, selection, route, letters.note)).ids:
-        canary = Canary.asked(receipt.head["asked"])
         if canary is not None:
             count += _in_stages(
                 connection, receipt, proof, canary, planned, letters, selection, writer, moved, watching

@@ -16,7 +16,7 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.messages import Message
 from redelivery.model.version import version
-from redelivery.operate.letters.receipts.receipt import FORMAT, PlannedLetter, content_of
+from redelivery.operate.letters.receipts.receipt import FORMAT, PlannedLetter, content_of, contents_of
 from redelivery.operate.letters.records import dead_letter_record, to_record
 from redelivery.operate.letters.routes import Leaving
 
@@ -123,12 +123,11 @@ class ReceiptWriter:
         os.close(self._file)
 
     def _entry(self, letter: Message, leaving: Leaving | None) -> dict[str, Any]:
-        content = content_of(letter)
-        found = {"id": letter.message_id, "content": content}
         if leaving is None:
+            found = {"id": letter.message_id, "content": content_of(letter)}
             return {**found, "letter": to_record(letter)} if self._keep else found
-        found["to"] = str(leaving.destination)
-        sent = content_of(leaving.message)
+        content, sent = contents_of(letter, leaving.message)
+        found = {"id": letter.message_id, "content": content, "to": str(leaving.destination)}
         if sent != content:
             return {**found, "sent": sent, "letter": to_record(letter)}
         return {**found, "letter": {"dead_letter": dead_letter_record(letter)}}

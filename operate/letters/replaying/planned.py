@@ -16,7 +16,11 @@ from redelivery.policies.redelivery import RedeliveryPolicy
 
 @dataclass(frozen=True, slots=True)
 class PlannedReplay:
-    """One letter. ``policy``: that its cause names. ``fingerprints``: of its passport, and of its cause by itself."""
+    """One letter.
+
+    ``policy``: that its cause names. ``fingerprints``: of its passport, and of its cause by itself; none where nobody
+    watches whether it comes back.
+    """
 
     target: Destination
     policy: RedeliveryPolicy | None
@@ -24,14 +28,23 @@ class PlannedReplay:
 
 
 class PlannedReplays(list[PlannedReplay]):
-    """The letters in their order; `note` is called with each by `plan`."""
+    """The letters in their order; `note` is called with each by `plan`.
+
+    Args:
+        watched: they are canaries, whose failures must be known again.
+    """
+
+    def __init__(self, *, watched: bool = False) -> None:
+        super().__init__()
+        self._watched = watched
 
     def note(self, letter: Message, leaving: Leaving | None) -> None:
         """Note a letter that is to leave."""
         if leaving is not None:
             said = letter.dead_letter
             policy = None if said is None or said.cause is None else policy_of(said.cause)
-            self.append(PlannedReplay(leaving.destination, policy, fingerprints_of(said)))
+            fingerprints = fingerprints_of(said) if self._watched else frozenset[str]()
+            self.append(PlannedReplay(leaving.destination, policy, fingerprints))
 
 
 def fingerprints_of(said: DeadLetterInfo | None) -> frozenset[str]:
