@@ -17,7 +17,7 @@ from redelivery.cli.parts.looking import looking
 from redelivery.cli.parts.progress import Counting
 from redelivery.cli.parts.shown import visible
 from redelivery.cli.parts.target import NothingError, Queue, Where, nothing_in
-from redelivery.cli.parts.work import meant, receipts_folder
+from redelivery.cli.parts.work import cut_short, meant, receipts_folder
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError
 from redelivery.operate.letters.receipts import importing
@@ -86,7 +86,7 @@ def import_letters(
             file=None if file is None else str(file.absolute()),
             there=importing.there(connection, target, letters),
         )
-        with closing(writer):
+        with closing(writer), cut_short(writer.path):
             print(f"receipt: {visible(writer.path)}", file=sys.stderr)
             importing.send(connection, target, letters, writer, counting.show)
             writer.end(len(letters))

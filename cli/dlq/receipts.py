@@ -18,6 +18,7 @@ from redelivery.cli.parts.looking import looking, may_look
 from redelivery.cli.parts.progress import Counting
 from redelivery.cli.parts.shown import as_json, visible
 from redelivery.cli.parts.target import AsJson, NothingError
+from redelivery.cli.parts.work import cut_short
 from redelivery.model.errors import JMSError
 from redelivery.operate.letters.receipts import proving, resuming, undoing
 from redelivery.operate.letters.receipts.proving import Proof
@@ -86,7 +87,7 @@ def _work(path: Path, name: str, work: Work, broker: Broker, yes: bool, json_: b
     with _looking(name, broker, found, yes=yes) as connection:
         writer = ReceiptWriter(path, batches=found.batches, keep="kept" in found.head["asked"])
         try:
-            with Counting(name, None, not json_) as counting:
+            with Counting(name, None, not json_) as counting, cut_short(path, name):
                 count = work(connection, found, writer, counting.show)
         finally:
             writer.close()

@@ -58,19 +58,20 @@ def outcome(command: str) -> Iterator[None]:
         yield
         sys.stdout.flush()
     except _USAGE as error:
-        _complain(command, error)
+        _complain(command, error, *getattr(error, "__notes__", ()))
         raise typer.Exit(2) from None
     except JMSError as error:
-        _complain(command, error)
+        _complain(command, error, *getattr(error, "__notes__", ()))
         raise typer.Exit(1) from None
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print(f"redelivery {command}: interrupted", file=sys.stderr)
+        _complain(command, *getattr(error, "__notes__", ()))
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains of it at its end
         raise typer.Exit(0) from None
 
 
-def _complain(command: str, error: JMSError) -> None:
-    for each in (error, *getattr(error, "__notes__", ())):
+def _complain(command: str, *texts: object) -> None:
+    for each in texts:
         complain(command, each)

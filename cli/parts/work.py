@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,6 +18,7 @@ from redelivery.cli.parts.shown import as_json, complain, visible
 from redelivery.cli.parts.target import NothingError, nothing_in
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, JMSError
+from redelivery.operate.letters.canary import CanaryError
 from redelivery.operate.letters.moving import MovePlan, Mover, plan
 from redelivery.operate.letters.receipts.receipt import PlannedLetter
 from redelivery.operate.letters.receipts.writer import ReceiptWriter, state_folder
@@ -145,13 +148,14 @@ class LetterWork:
             mover = Mover(
                 self._connection, self.selection, self._route, rate=self._rate, moved=moved, receipt=self._receipt
             )
-            try:
-                mover.move(planned)
-            except BaseException as error:
-                if isinstance(error, JMSError | KeyboardInterrupt):
-                    print(f"{self.moved} letters had been moved before", file=sys.stderr)
-                    self.say_receipt()
-                raise
+            with cut_short(None if self._receipt is None else self._receipt.path):
+                try:
+                    mover.move(planned)
+                except BaseException as error:
+                    if isinstance(error, JMSError | KeyboardInterrupt):
+                        print(f"{self.moved} letters had been moved before", file=sys.stderr)
+                        self.say_receipt()
+                    raise
         return self.moved - before
 
     def end(self) -> None:
@@ -183,6 +187,19 @@ class LetterWork:
             return
         count = len(self.planned.ids) if dry_run else self.moved
         print(as_json({"letters": count, "stay": self.planned.stay, "dry_run": dry_run, **self.added}))
+
+
+@contextmanager
+def cut_short(receipt: Path | None, again: str = "resume") -> Iterator[None]:
+    """Say, where a run ends too soon, by which command it is gone on with."""
+    try:
+        yield
+    except CanaryError:  # it was to end
+        raise
+    except (JMSError, KeyboardInterrupt) as error:
+        if receipt is not None:
+            error.add_note(f"when the cause is mended, 'redelivery dlq {again} {shlex.quote(str(receipt))}' goes on")
+        raise
 
 
 def receipts_folder(given: Path | None) -> Path:

@@ -109,7 +109,7 @@ def readable_of(source: ReadableSource) -> tuple[Mapping[str, Value], list[str]]
 
 
 def _is_carrying(source: object) -> TypeGuard[Carrying]:
-    return _are_carrying(type(source))
+    return _are_carrying(type(source))  # type: ignore[arg-type]  # mypy takes the hash of its objects for its own
 
 
 @lru_cache(maxsize=100)

@@ -113,7 +113,7 @@ def read_dead_letter(
 
 
 def _is_noting(source: object) -> TypeGuard[Noting]:
-    return _are_noting(type(source))
+    return _are_noting(type(source))  # type: ignore[arg-type]  # mypy takes the hash of its objects for its own
 
 
 @lru_cache(maxsize=100)

@@ -216,7 +216,8 @@ class Mover:
         with self._connection.session(AckMode.TRANSACTED) as session:
             producer = session.producer()
             for count, selector in zip(counts, selectors, strict=True):
-                with session.consumer(self._selection.queue, selector=selector, prefetch=min(count, _AHEAD)) as consumer:
+                ahead = min(count, _AHEAD)
+                with session.consumer(self._selection.queue, selector=selector, prefetch=ahead) as consumer:
                     while count > 0 and (taken := self._move_batch(session, consumer, producer, min(count, BATCH))):
                         count -= taken
 

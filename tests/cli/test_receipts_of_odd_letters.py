@@ -34,6 +34,13 @@ def letters(url: str) -> Iterator[str]:
         bodies(url, each)
 
 
+@pytest.fixture
+def by_fifty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transactions of so many letters, so that a few letters need several."""
+    for each in ("moving", "receipts.undoing"):
+        monkeypatch.setattr(f"redelivery.operate.letters.{each}.BATCH", 50)
+
+
 def count(url: str, queue: str) -> int:
     with redelivery.connect(url) as connection, connection.session() as session, session.browser(queue) as browser:
         return sum(1 for _ in browser)
@@ -67,6 +74,7 @@ class Breaks:
 
 
 @over_amqp
+@pytest.mark.usefixtures("by_fifty")
 @pytest.mark.parametrize("after", [False, True], ids=["before the commit", "after it"])
 def test_letters_without_an_id_are_gone_on_with(
     request: pytest.FixtureRequest, url: str, letters: str, receipts: Path, after: bool
@@ -95,6 +103,7 @@ def test_of_letters_that_are_the_same_as_many_are_put_back_as_left(
 
 
 @on_each
+@pytest.mark.usefixtures("by_fifty")
 @pytest.mark.parametrize("purge", [False, True], ids=["replay", "purge"])
 @pytest.mark.parametrize("after", [False, True], ids=["before the commit", "after it"])
 def test_an_undo_that_was_cut_short_puts_letters_of_the_same_content_back_once(
@@ -157,20 +166,20 @@ def test_a_property_that_loses_its_type_is_found_again(url: str, letters: str, r
 @embedded
 def test_a_full_disk_moves_nothing_without_a_receipt(url: str, letters: str, receipts: Path) -> None:
     """A limit on the size of files is a full disk, but for the number of its error."""
-    fill(url, letters, 150)
+    fill(url, letters, 450)
     replay = ("replay", letters, "--to", f"{letters}.other", "--yes", "--url", url)
-    command = ["prlimit", "--fsize=45000", *COMMAND, *replay]
+    command = ["prlimit", "--fsize=130000", *COMMAND, *replay]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # ourselves
     assert done.returncode == 1, done.stderr
     assert "the receipt cannot be written: File too large; make room at " in done.stderr
     assert "Traceback" not in done.stderr
     moved = count(url, f"{letters}.other")
-    assert moved < 150
-    assert moved + count(url, letters) == 150
+    assert moved < 450
+    assert moved + count(url, letters) == 450
     found = counted(url, receipt(receipts))
-    assert (found["unread"], found["left"]) == (moved, 150 - moved)
-    assert run(url, "dlq", "resume", receipt(receipts)).stdout == f"{150 - moved} more\n"
-    assert counted(url, receipt(receipts)) == {"letters": 150, "unread": 150}
+    assert (found["unread"], found["left"]) == (moved, 450 - moved)
+    assert run(url, "dlq", "resume", receipt(receipts)).stdout == f"{450 - moved} more\n"
+    assert counted(url, receipt(receipts)) == {"letters": 450, "unread": 450}
 
 
 @embedded

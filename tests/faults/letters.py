@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from tests.conformance.foreign import Foreign, binary, section, string
 from tests.faults import letters_victim as victim
-from tests.faults.letters_victim import COUNT, MOMENT, POINTS, Ended, Victims
+from tests.faults.letters_victim import COUNT, MOMENT, POINTS, Ended, Struck, Victims
 
 import redelivery
 from redelivery import Message
@@ -42,11 +42,15 @@ _CAUSES: Final = ("LookupError: no such article", "TimeoutError: bank")
 
 @dataclass
 class LetterSite:
-    """A broker by one protocol. ``environment``: what its commands need beside the URL."""
+    """A broker by one protocol.
+
+    ``environment``: what its commands need beside the URL. ``lasting``: letters of others outlive the broker's process.
+    """
 
     name: str
     url: str
     environment: dict[str, str] = field(default_factory=dict)
+    lasting: bool = False
 
     @property
     def protocol(self) -> str:
@@ -70,12 +74,14 @@ class LetterSite:
         foreign = Foreign(self.protocol, self.name.partition("-")[2].replace("stored", "embedded"), self.url)
         if self.protocol == "stomp":
             body = b"\nraw" if self.managed else b"content-length:3\n\n\0\xff\0"  # which it shows as str
-            foreign.send(queue, b"\nraw", b"\nraw", body)
+            head = b"persistent:true\n" if self.lasting else b""
+            foreign.send(queue, *(head + each for each in (b"\nraw", b"\nraw", body)))
             return
-        named = section(0x73, b"\xc0" + bytes([9, 1]) + b"\xa1\x06" + b"one-id")
+        head = section(0x70, b"\xc0\x02\x01\x41") if self.lasting else b""
+        named = head + section(0x73, b"\xc0" + bytes([9, 1]) + b"\xa1\x06" + b"one-id")
         foreign.send(queue, *(named + section(0x75, binary(b"twin %d" % n)) for n in range(2)))
         if not self.managed:  # a management shows other bodies than an AMQP client gets, so that none is found again
-            foreign.send(queue, *(section(0x77, string(b"nameless")) for _ in range(2)))
+            foreign.send(queue, *(head + section(0x77, string(b"nameless")) for _ in range(2)))
 
 
 @dataclass
@@ -98,11 +104,11 @@ class LetterRun:
         """Rounds until so many were killed."""
         with self.site.connect() as connection:
             if kills > 1:
-                self._round(_Round(self, connection), 0)
+                self._round(LetterRound(self, connection), 0)
             while self.kills < kills:
-                self._round(_Round(self, connection), kills)
+                self._round(LetterRound(self, connection), kills)
 
-    def _round(self, place: _Round, kills: int) -> None:
+    def _round(self, place: LetterRound, kills: int) -> None:
         place.prepare()
         command, tries = place.command(), 0
         while True:
@@ -140,7 +146,7 @@ class LetterRun:
         return point, float(self.chance.randint(1, int(seen[point])))
 
 
-class _Round:
+class LetterRound:
     """The queues of one round, what was on them, and what must be."""
 
     def __init__(self, run: LetterRun, connection: redelivery.Connection) -> None:
@@ -234,11 +240,28 @@ class _Round:
             doubled += (found - wanted).total()
         return lost, doubled
 
-    def run(self, arguments: Sequence[str], point: str = COUNT, number: float = 0.0, *, check: bool = False) -> Ended:
-        """A command, killed at that point."""
+    def close(self) -> None:
+        """Close the connection by which it looks."""
+        self._connection.close()
+
+    def look_again(self) -> None:
+        """By another connection: the broker was ended, and started again."""
+        self.close()
+        self._connection = self._site.connect()
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        point: str = COUNT,
+        number: float = 0.0,
+        struck: Struck | None = None,
+        *,
+        check: bool = False,
+    ) -> Ended:
+        """A command, killed at that point; or what is ``struck`` there."""
         environment = {**self._site.environment, "REDELIVERY_URL": self._site.url}
         environment["REDELIVERY_RECEIPTS"] = str(self._receipts)
-        done = self._victims.run(arguments, environment, point, number)
+        done = self._victims.run(arguments, environment, point, number, struck)
         assert not check or done.code == 0, (arguments, done)
         return done
 

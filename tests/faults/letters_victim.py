@@ -1,4 +1,4 @@
-"""The command line, which kills itself at a planted point.
+"""The command line, which kills itself at a planted point, or ends the broker.
 
 At the ``number``-th time that it comes to the point, or so many seconds after it began. With the point `COUNT` it runs
 to its end, and prints on its last line of the standard error how often it came to each.
@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from tempfile import TemporaryFile
 from types import TracebackType
 from typing import Any, Final, Self
@@ -28,16 +29,17 @@ MOMENT: Final = "a random moment"
 LINE, CUT = "after a line of the receipt", "within a line of the receipt"
 SENT: Final = "after a send"
 BEFORE_COMMIT, COMMITTED = "before a commit", "after a commit"
+MEANWHILE: Final = "while it waits for a commit"
 BEFORE_ACK, ACKED = "before an acknowledgement", "after an acknowledgement"
 BATCH: Final = 50  # letters of a transaction, so that a round has several
 POINTS: Final = (MOMENT, LINE, CUT, SENT, BEFORE_COMMIT, COMMITTED, BEFORE_ACK, ACKED)
 
 
 class Planted:
-    """Counts how often each point is reached, and kills its process at one of them."""
+    """Counts how often each point is reached, and strikes at one of them."""
 
-    def __init__(self, point: str, number: float) -> None:
-        self._point, self._number = point, number
+    def __init__(self, point: str, number: float, strike: Callable[[], None]) -> None:
+        self._point, self._number, self._strike = point, number, strike
         self.seen: Counter[str] = Counter()
 
     def reach(self, point: str) -> bool:
@@ -46,9 +48,11 @@ class Planted:
         return point == self._point and self.seen[point] == self._number
 
     def pass_by(self, point: str) -> None:
-        """Count it, and die if this is the moment."""
+        """Count it, and strike if this is the moment."""
         if self.reach(point):
-            die()
+            self._strike()
+        if point == BEFORE_COMMIT and self.reach(MEANWHILE):
+            threading.Thread(target=self._strike).start()
 
     def around(self, cls: type, name: str, before: str | None, after: str | None) -> None:
         """Put the points before and after a method."""
@@ -68,6 +72,27 @@ class Planted:
 def die() -> None:
     """kill -9."""
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Struck:
+    """A broker's process, and the signal that ends it."""
+
+    process: int
+    signal: int
+
+    def __call__(self) -> None:
+        """End it, and wait until it is gone."""
+        os.kill(self.process, self.signal)
+        while self._runs():
+            time.sleep(0.001)
+
+    def _runs(self) -> bool:
+        try:
+            state = Path(f"/proc/{self.process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        return state not in "ZX"
 
 
 @dataclass(frozen=True)
@@ -93,11 +118,19 @@ class Victims:
         with self._process:
             self._process.kill()
 
-    def run(self, arguments: Sequence[str], environment: Mapping[str, str], point: str, number: float) -> Ended:
-        """Run one to its end."""
+    def run(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        point: str,
+        number: float,
+        struck: Struck | None = None,
+    ) -> Ended:
+        """Run one to its end. ``struck``: what is ended at the point; None: the command itself."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        print(json.dumps([arguments, dict(environment), point, number]), file=self._process.stdin, flush=True)
+        who = None if struck is None else [struck.process, struck.signal]
+        print(json.dumps([arguments, dict(environment), point, number, who]), file=self._process.stdin, flush=True)
         return Ended(*json.loads(self._process.stdout.readline()))
 
 
@@ -120,7 +153,9 @@ def serve() -> None:
         print(json.dumps([code, *said]), flush=True)
 
 
-def main(arguments: list[str], environment: dict[str, str], point: str, number: float) -> None:
+def main(
+    arguments: list[str], environment: dict[str, str], point: str, number: float, struck: Sequence[int] | None
+) -> None:
     """Run one, and end the process with its exit code."""
     from redelivery.cli.app import app
     from redelivery.client.sync.producer import Producer
@@ -134,7 +169,7 @@ def main(arguments: list[str], environment: dict[str, str], point: str, number: 
         vars(module)["BATCH"] = BATCH
     os.environ.update(environment)
     sys.argv = ["redelivery", "dlq", *arguments]
-    planted = Planted(point, number)
+    planted = Planted(point, number, die if struck is None else Struck(*struck))
     planted.around(Session, "commit", BEFORE_COMMIT, COMMITTED)
     planted.around(Producer, "send", None, SENT)
     planted.around(Message, "acknowledge", BEFORE_ACK, ACKED)

@@ -13,6 +13,7 @@ from typing import Final
 
 from tests.conformance.pairs import Kind
 
+from redelivery.testing.brokers.native import NativeBroker
 from redelivery.testing.brokers.real import RealBroker, running
 
 NAME: Final = "embedded"
@@ -36,6 +37,12 @@ class Process:
         urls = json.loads(self._process.stdout.readline())
         self.ports = {protocol: int(urls[protocol].rpartition(":")[2]) for protocol in self.ports}
 
+    @property
+    def process(self) -> int:
+        """Its number."""
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         if self._process is not None:
             with self._process:
@@ -49,6 +56,18 @@ class Process:
 def broker_of(kind: Kind) -> str:
     """What runs the broker of a pair."""
     return kind.broker or NAME
+
+
+def process_of(broker: RealBroker) -> int:
+    """The number of the process that a broker is; of a real one that of its supervisor's child."""
+    provider = broker.provider
+    if isinstance(provider, Process):
+        return provider.process
+    assert isinstance(provider, NativeBroker)
+    assert provider._process is not None
+    supervisor = provider._process.pid
+    (child,) = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text(encoding="utf-8").split()
+    return int(child)
 
 
 @contextmanager

@@ -208,7 +208,8 @@ def content_of_record(record: Mapping[str, Any]) -> str:
 
 def _own(record: Mapping[str, Any]) -> dict[str, Any]:
     """The properties that its sender wrote."""
-    return {name: each for name, each in record["properties"].items() if not is_broker_owned(name) and name not in MARKS}
+    said = record["properties"].items()
+    return {name: each for name, each in said if not is_broker_owned(name) and name not in MARKS}
 
 
 def _utf8(text: str) -> bytes:

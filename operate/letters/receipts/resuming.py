@@ -69,7 +69,8 @@ def resume(
     if missing:
         raise JMSError(
             f"{count} more; {missing} letters that were meant are not on {receipt.queue} now: somebody holds them, "
-            "or has taken them; where it was killed just now, try again in a few seconds"
+            "or has taken them, or they were not persistent and the broker was started again; where it was killed just "
+            "now, try again in a few seconds"
         )
     return count
 
