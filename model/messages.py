@@ -270,14 +270,9 @@ class Message:
     @property
     def dead_letter(self) -> DeadLetterInfo | None:
         """The facts on a dead letter: origin, cause, count, whichever broker or client made it; else None."""
-        if self.source is None:
-            return None
-        found = self.fields.get("dead_letter", _UNREAD)
-        if found is _UNREAD:
-            found = self.fields["dead_letter"] = read_dead_letter(
-                self.properties, self.source, lambda: self.destination
-            )
-        return found  # type: ignore[no-any-return]  # as above
+        if self.source is not None and "dead_letter" not in self.fields:
+            self.fields["dead_letter"] = read_dead_letter(self.properties, self.source, lambda: self.destination)
+        return self.fields.get("dead_letter")
 
     def acknowledge(self) -> None:
         """Acknowledge: in CLIENT mode all that the session has delivered (JMS 3.1), in INDIVIDUAL mode this one.
