@@ -198,7 +198,7 @@ def cut_short(receipt: Path | None, again: str = "resume") -> Iterator[None]:
         raise
     except (JMSError, KeyboardInterrupt) as error:
         if receipt is not None:
-            error.add_note(f"when the cause is mended, 'redelivery dlq {again} {shlex.quote(str(receipt))}' goes on")
+            error.add_note(f"once the cause is fixed, 'redelivery dlq {again} {shlex.quote(str(receipt))}' goes on")
         raise
 
 

@@ -111,9 +111,10 @@ class StompFields:
 
     def readable(self) -> tuple[Mapping[str, Value], list[str]]:
         """See `redelivery.model.content.bodies.Carrying`."""
-        with suppress(MessageFormatError):
+        try:
             return MappingProxyType(self._read()[1]), []
-        found, left_out = readable_headers(self.head, self.format.version, self.format.dialect.binary_headers)
+        except MessageFormatError:
+            found, left_out = readable_headers(self.head, self.format.version, self.format.dialect.binary_headers)
         own = {
             name: value for name, value in found.items() if name not in OURS and is_property(name, self.format.dialect)
         }
