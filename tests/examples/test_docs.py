@@ -31,6 +31,7 @@ WITHOUT_PROGRAMS = (
     "spark/operating",
     "spark/options",
     "spark/performance",
+    "spark/runbook",
     "spark/versions",
 )
 BROKERS = tuple(sorted(f"docs/brokers/{path.name}" for path in (ROOT / "docs" / "brokers").glob("*.md")))

@@ -1,0 +1,110 @@
+"""Copies of a checkpoint and of walLocation that were made while the query ran: in which order they can be used."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.spark.place import Place
+from tests.spark.streams import ALL, drained, readers, rows
+
+from redelivery.broker import EmbeddedBroker
+from redelivery.spark.log.damage import DataLossError
+from redelivery.spark.read.driver import DriverStreamReader
+from redelivery.spark.read.executor import ExecutorStreamReader
+
+KINDS: dict[str, type[Any]] = {"driver": DriverStreamReader, "executor": ExecutorStreamReader}
+
+
+@pytest.fixture(params=KINDS)
+def receiver(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def place(broker: EmbeddedBroker, tmp_path: Path) -> Place:
+    return Place(broker, tmp_path / "wal", "stomp")
+
+
+@pytest.fixture
+def make(place: Place, receiver: str) -> Iterator[Callable[..., Any]]:
+    with readers(KINDS[receiver], place, receiver=receiver) as made:
+        yield made
+
+
+def batch(place: Place, reader: Any, start: Any, body: str) -> tuple[Any, Any]:
+    """What a checkpoint says after a batch that Spark has planned, and not yet reported as done."""
+    place.send(body)
+    end = reader.latestOffset(start, ALL)
+    assert rows(reader, start, end) == [body]
+    return start, end
+
+
+def restored(place: Place, copy: Path, receiver: str, **options: object) -> Any:
+    """A reader on the copy, as a query that is started from its checkpoint."""
+    return KINDS[receiver](Place(place.broker, copy, "stomp").options(receiver=receiver, **options))
+
+
+def test_the_checkpoint_first_then_wal_location(place: Place, make: Any, receiver: str, tmp_path: Path) -> None:
+    """With as many batches kept as are done between the two: each row comes, none is missed."""
+    reader = make(retainBatches=3)
+    reader.prepareForTriggerAvailableNow()
+    checkpoint = batch(place, reader, reader.initialOffset(), "one")  # is copied here
+    _, end = checkpoint
+    for body in ("two", "three"):
+        reader.commit(end)
+        _, end = batch(place, reader, end, body)
+    shutil.copytree(place.folder, tmp_path / "copy")
+    reader.stop()
+    again = restored(place, tmp_path / "copy", receiver, retainBatches=3)
+    try:
+        assert rows(again, *checkpoint) == ["one"]
+        place.send("four")  # of receiver=executor an unfinished batch comes with the next message
+        assert drained(again, checkpoint[1])[0] == ["two", "three", "four"]
+    finally:
+        again.stop()
+
+
+def test_with_too_few_batches_kept_the_checkpoint_is_too_old(
+    place: Place, make: Any, receiver: str, tmp_path: Path
+) -> None:
+    reader = make(retainBatches=1)
+    reader.prepareForTriggerAvailableNow()
+    checkpoint = batch(place, reader, reader.initialOffset(), "one")
+    _, end = checkpoint
+    for body in ("two", "three", "four"):
+        reader.commit(end)
+        _, end = batch(place, reader, end, body)
+    shutil.copytree(place.folder, tmp_path / "copy")
+    reader.stop()
+    again = restored(place, tmp_path / "copy", receiver)
+    try:
+        with pytest.raises(DataLossError):
+            rows(again, *checkpoint)
+    finally:
+        again.stop()
+
+
+def test_wal_location_first_lacks_what_the_checkpoint_names(
+    place: Place, make: Any, receiver: str, tmp_path: Path
+) -> None:
+    """So the other order is the right one: an executor cannot know that it has had these messages before."""
+    reader = make(retainBatches=3)
+    reader.prepareForTriggerAvailableNow()
+    _, end = batch(place, reader, reader.initialOffset(), "one")
+    shutil.copytree(place.folder, tmp_path / "copy")
+    reader.commit(end)
+    checkpoint = batch(place, reader, end, "two")
+    reader.stop()
+    again = restored(place, tmp_path / "copy", receiver)
+    try:
+        if receiver == "driver":
+            with pytest.raises(DataLossError):
+                rows(again, *checkpoint)
+        else:
+            assert rows(again, *checkpoint) == []
+    finally:
+        again.stop()
