@@ -20,8 +20,10 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from tests.spark.faults.orders import kill_session
@@ -97,6 +99,47 @@ def _rows(frame: Any) -> list[str]:
     return [row.text for row in frame.selectExpr("string(body) text").collect()]
 
 
+class UntilEmpty(Thread):
+    """A query with AvailableNow on a Spark where that is one batch: started again until nothing comes."""
+
+    def __init__(self, start: Callable[[], Any]) -> None:
+        super().__init__(daemon=True)
+        self.recentProgress: list[Any] = []
+        self._again, self._query = start, start()
+        self._error: Exception | None = None
+        self._ended = False
+        self.start()
+
+    def run(self) -> None:
+        """Two runs without rows are the end: one may be a batch that was repeated and has none."""
+        from pyspark.errors import StreamingQueryException
+
+        idle = 0
+        while idle < 2 and not self._ended:
+            try:
+                self._query.awaitTermination()
+            except StreamingQueryException as error:
+                self._error = error
+                return
+            progress = self._query.recentProgress
+            self.recentProgress += progress
+            idle = 0 if any(each["numInputRows"] for each in progress) else idle + 1
+            if idle < 2 and not self._ended:
+                self._query = self._again()
+
+    def awaitTermination(self, seconds: float) -> bool:
+        """As the query's."""
+        self.join(seconds)
+        if self._error is not None:
+            raise self._error
+        return not self.is_alive()
+
+    def stop(self) -> None:
+        """As the query's."""
+        self._ended = True
+        self._query.stop()
+
+
 class Program:
     def __init__(self, master: str, java: str, say: Any) -> None:
         from pyspark.sql import SparkSession
@@ -107,18 +150,17 @@ class Program:
             builder = builder.config(name, value)
         self._spark = builder.getOrCreate()
         self._queries: dict[int, Any] = {}
-        self._again: dict[int, Any] = {}  # starts a query anew; of those that end after one batch
         say(ready=True)
 
     def obey(self, command: dict[str, Any]) -> None:
         if "start" in command:
             self._start(command)
         elif "wait" in command:
-            self._wait(command["wait"], command["seconds"])
+            self._wait(self._queries[command["wait"]], command["seconds"])
         else:
-            self._again.pop(command["stop"], None)
-            self._queries[command["stop"]].stop()
-            self._wait(command["stop"], 30)
+            query = self._queries[command["stop"]]
+            query.stop()
+            self._wait(query, 30)
 
     def stop(self) -> None:
         self._spark.stop()
@@ -134,31 +176,21 @@ class Program:
             stream = self._spark.readStream.format("jms").options(**options).load()
             writer = stream.writeStream.foreachBatch(keeper).option("checkpointLocation", checkpoint)
             writer = writer.trigger(processingTime="0 seconds") if forever else writer.trigger(availableNow=True)
-            self._queries[number] = writer.start()
-            if not HAS_LIMITS and not forever:
-                self._again[number] = writer.start
+            self._queries[number] = writer.start() if HAS_LIMITS or forever else UntilEmpty(writer.start)
         except PySparkException as error:
             self._say(error=str(error))
         else:
             self._say(started=number)
 
-    def _wait(self, number: int, seconds: float) -> None:
+    def _wait(self, query: Any, seconds: float) -> None:
         from pyspark.errors import StreamingQueryException
 
-        error, batches, idle, until = None, 0, 0, time.monotonic() + seconds
-        while True:
-            query = self._queries[number]
-            try:
-                ended = query.awaitTermination(max(1.0, until - time.monotonic()))
-            except StreamingQueryException as raised:
-                ended, error = True, str(raised)
-            batches += len(query.recentProgress)
-            # A batch that was repeated may have no rows; after two such runs there is nothing more.
-            idle = 0 if any(each["numInputRows"] for each in query.recentProgress) else idle + 1
-            if error or not ended or idle == 2 or number not in self._again:
-                break
-            self._queries[number] = self._again[number]()
-        self._say(ended=ended, error=error, batches=batches)
+        error = None
+        try:
+            ended = query.awaitTermination(seconds)
+        except StreamingQueryException as raised:
+            ended, error = True, str(raised)
+        self._say(ended=ended, error=error, batches=len(query.recentProgress))
 
 
 def main(master: str, java: str) -> None:

@@ -11,6 +11,7 @@ from tests.spark.faults.jobs import Outcome
 from tests.spark.faults.kills import SEGMENT
 from tests.spark.faults.orders import Order
 from tests.spark.faults.stage import Stage, summary, until
+from tests.spark.versions.artifacts import ends_after_a_batch
 
 BOTH = ("driver", "executor")
 
@@ -176,7 +177,8 @@ def _lane(stage: Stage, order: Order) -> str:
     stage.send()
     stage.order(order)
     first = stage.run()
-    assert "a lane's process ended" in first.cause, first.error
+    ended_before = ends_after_a_batch() and first.well  # the batch had what the lane had published
+    assert ended_before or "a lane's process ended" in first.cause, first.error
     return summary(stage.complete(first))
 
 

@@ -54,6 +54,11 @@ def wanted() -> str:
     return os.environ.get("REDELIVERY_SPARK_VERSION") or installed()
 
 
+def ends_after_a_batch() -> bool:
+    """Check whether AvailableNow is one batch on that version."""
+    return tuple(map(int, wanted().split(".")[:2])) < (4, 2)
+
+
 def pyspark(version: str) -> Path:
     """The folder for PYTHONPATH that has this version of pyspark, there or not."""
     return cache_folder() / f"pyspark-{version}"

@@ -17,7 +17,7 @@ from tests.spark.versions.artifacts import ROOT, environment
 import redelivery
 from redelivery.broker import EmbeddedBroker
 
-SECONDS = 280.0  # of a program
+SECONDS = 280.0  # of a program in a test
 QUEUE = "orders"
 
 
@@ -41,6 +41,7 @@ class Runs:
     python: str = sys.executable
     jars: Sequence[Path] = ()
     path: Sequence[str] = field(default_factory=list)
+    seconds: float = SECONDS
 
     def program(self, url: str, folder: Path, **plan: Any) -> dict[str, Any]:
         """What `program` prints."""
@@ -54,7 +55,7 @@ class Runs:
     def example(self, name: str) -> list[str]:
         """What an example of a table format prints, run as it is."""
         variables = {**environment(self.spark, self.jars), "JAVA_TOOL_OPTIONS": FAST}
-        done = _run([self.python, "-W", "error", str(ROOT / "examples" / name)], variables)
+        done = _run([self.python, "-W", "error", str(ROOT / "examples" / name)], variables, self.seconds)
         assert done.returncode == 0, done.stdout + done.stderr[-4000:]
         return done.stdout.splitlines()
 
@@ -62,7 +63,7 @@ class Runs:
         command = [self.python, "-m", f"tests.spark.versions.{module}", *arguments]
         variables = environment(self.spark, self.jars, path=self.path)
         for _ in again.spark_tries(3):
-            done = _run(command, variables)
+            done = _run(command, variables, self.seconds)
             if again.TOO_SLOW not in done.stderr:
                 break
         if dies and done.returncode == -9:
@@ -73,8 +74,8 @@ class Runs:
         return answer
 
 
-def _run(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def _run(command: Sequence[str], variables: Mapping[str, str], seconds: float) -> subprocess.CompletedProcess[str]:
     """In a session of its own, so that it can kill it whole."""
     return subprocess.run(  # noqa: S603  # our own
-        command, capture_output=True, text=True, timeout=SECONDS, env=dict(variables), start_new_session=True
+        command, capture_output=True, text=True, timeout=seconds, env=dict(variables), start_new_session=True
     )
