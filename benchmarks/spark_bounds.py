@@ -46,14 +46,18 @@ def memory(name: str) -> float:
 def send(url: str, queue: str, count: int, size: int, rate: float = 0.0) -> None:
     """Send so many random bodies, which nothing compresses; so many a second by the clock, or at once."""
     began = time.monotonic()
-    with redelivery.connect(url) as connection, connection.session("transacted") as session:
+    with (
+        redelivery.connect(url) as connection,
+        connection.session("transacted" if connection.metadata.capabilities.transactions else "auto") as session,
+    ):
         producer = session.producer(queue)
         for number in range(count):
             time.sleep(max(0.0, began + number / rate - time.monotonic()) if rate else 0)
             producer.send(os.urandom(size))
-            if rate or (number + 1) % max(4, min(1000, 4 * MIB // size)) == 0:
+            if session.transacted and (rate or (number + 1) % max(4, min(1000, 4 * MIB // size)) == 0):
                 session.commit()
-        session.commit()
+        if session.transacted:
+            session.commit()
 
 
 @contextmanager
