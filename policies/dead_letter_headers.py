@@ -45,13 +45,19 @@ _BROKER_OWNED: Final = frozenset(
         # set by the provider (JMS); JMSXDeliveryCount in a SEND would set Classic's counter
         *("JMSXConsumerTXID", "JMSXDeliveryCount", "JMSXProducerTXID", "JMSXRcvTimestamp", "JMSXState", "JMSXUserID"),
         *("amqp-message-id", "ingress-timestamp"),
+        # of RabbitMQ: what it has dead-lettered itself, and how often a quorum queue has delivered
+        *("x-acquired-count", "x-death", "x-delivery-count"),
         # of an earlier dead letter
         *(FAILURE_CAUSE, ORIGINAL_DESTINATION, ORIGINAL_EXPIRATION, ORIGINAL_DELIVERY_MODE, DELIVERY_COUNT),
         *(FAILED_AT, PASSPORT),
     )
 )
-# Artemis' and HornetQ's internals (duplicate id, last value, routing, origin), AMQP's delivery annotations.
-_BROKER_PREFIXES: Final = ("_AMQ_", "__AMQ_", "_HQ_", "__HQ_", "JMS_AMQP_", "x-opt-")
+# Artemis' and HornetQ's internals (duplicate id, last value, routing, origin), AMQP's delivery annotations, RabbitMQ's
+# notes on what it has dead-lettered itself.
+_BROKER_PREFIXES: Final = (
+    *("_AMQ_", "__AMQ_", "_HQ_", "__HQ_", "JMS_AMQP_", "x-opt-"),
+    *("x-first-death-", "x-last-death-"),
+)
 
 
 @lru_cache(maxsize=1000)

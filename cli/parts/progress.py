@@ -16,6 +16,17 @@ from redelivery.operate.letters.canary import Progress as Canaries
 _T = TypeVar("_T")
 
 
+class _CursorConsole(Console):
+    """The standard error, whose cursor is never hidden: one that is stopped or killed leaves the terminal as it was."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        super().__init__(stderr=True, quiet=quiet)
+
+    def show_cursor(self, show: bool = True) -> bool:
+        """Nothing."""
+        return False
+
+
 class Counting(Progress):
     """A context in which letters are counted: how many, how many a second, and how long the rest will take.
 
@@ -31,7 +42,7 @@ class Counting(Progress):
             columns[1:2] = [BarColumn(), MofNCompleteColumn()]
             columns.append(TimeRemainingColumn(elapsed_when_finished=True))
         shows = wanted and sys.stderr.isatty()
-        super().__init__(*columns, console=Console(stderr=True), disable=not shows, transient=total is None)
+        super().__init__(*columns, console=_CursorConsole(), disable=not shows, transient=total is None)
         self._task = self.add_task(what, total=total)
 
     def show(self, done: int) -> None:
@@ -52,7 +63,7 @@ class Watching(Status):
         canaries = "1 canary" if count == 1 else f"{count} canaries"
         sent = f"{canaries} sent; what follows is replayed when they have been handled"
         shows = wanted and sys.stderr.isatty()
-        super().__init__(sent, console=Console(stderr=True, quiet=not shows))
+        super().__init__(sent, console=_CursorConsole(quiet=not shows))
         if wanted and not shows:
             print(f"{sent}: gone for {wait:g} s, and not back", file=sys.stderr)
 

@@ -8,11 +8,12 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, Final
 
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
+from rich.control import Control
 from rich.live import Live
 
 from redelivery.cli.watching.views import LookReport, LookTable
@@ -28,7 +29,7 @@ class ScreenView:
         self._table = LookTable(None)
         self._console = Console()
         self._live = Live(self._table, console=self._console, screen=True, auto_refresh=False)
-        self._size = self._console.size
+        self._size: ConsoleDimensions | None = self._console.size
 
     def show(self, found: LookReport) -> None:
         """See `LookView`."""
@@ -52,6 +53,18 @@ class ScreenView:
                 self._live.refresh()
         return True
 
+    def leave(self) -> None:
+        """Show the terminal's own screen and its cursor, also where a look is half drawn."""
+        self._write(Control.show_cursor(True), Control.alt_screen(False))
+
+    def come_back(self) -> None:
+        """Show the other screen again; `wait` draws what is on it."""
+        self._write(Control.alt_screen(True), Control.show_cursor(False))
+        self._size = None
+
+    def _write(self, *controls: Control) -> None:
+        os.write(self._console.file.fileno(), "".join(each.segment.text for each in controls).encode())
+
     def __enter__(self) -> ScreenView:
         self._live.start()
         return self
@@ -64,9 +77,9 @@ class ScreenView:
 def screen() -> Iterator[ScreenView]:
     """The other screen; keys are read as they are typed, and a signal to end leaves it, too.
 
-    What ends it a second time, while it is being left, waits until it is.
+    What ends it a second time, while it is being left, waits until it is. While it is stopped (Ctrl-Z) it is left.
     """
-    with _ended_once(), _typed(), ScreenView() as view:
+    with _ended_once(), _Keys() as keys, ScreenView() as view, _left_while_stopped(view, keys):
         yield view
 
 
@@ -88,18 +101,52 @@ def _ended_once() -> Iterator[None]:
 
 
 @contextmanager
-def _typed() -> Iterator[None]:
-    """Characters are there when they are typed, and are not shown."""
-    import termios
-    import tty
+def _left_while_stopped(view: ScreenView, keys: _Keys) -> Iterator[None]:
+    def stop(number: int, _frame: FrameType | None) -> None:
+        view.leave()
+        keys.give_back()
+        handler = signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)  # it stands still here until somebody continues it
+        signal.signal(number, handler)
+        come_back()
 
-    if not sys.stdin.isatty():
-        yield
-        return
-    descriptor = sys.stdin.fileno()
-    before: list[Any] = termios.tcgetattr(descriptor)
+    def come_back(*_: object) -> None:  # also after a stop that no program is told of (kill -STOP)
+        keys.take()
+        view.come_back()
+
+    before = {signal.SIGTSTP: signal.signal(signal.SIGTSTP, stop), signal.SIGCONT: signal.signal(signal.SIGCONT, come_back)}
     try:
-        tty.setcbreak(descriptor)
         yield
     finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Keys:
+    """A context: characters are there when they are typed, and are not shown; nothing of it where no terminal is."""
+
+    def __enter__(self) -> _Keys:
+        import termios
+
+        self._before: list[Any] | None = termios.tcgetattr(sys.stdin) if sys.stdin.isatty() else None
+        self.take()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.give_back()
+
+    def take(self) -> None:
+        """Read them as they are typed. In the background that stops the program, until it is continued once more."""
+        import termios
+        import tty
+
+        if self._before is not None:
+            with suppress(InterruptedError, termios.error):
+                tty.setcbreak(sys.stdin, termios.TCSADRAIN)
+
+    def give_back(self) -> None:
+        """Read them as before."""
+        import termios
+
+        if self._before is not None:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._before)

@@ -119,16 +119,40 @@ def test_a_low_terminal_says_how_many_it_does_not_show(broker: EmbeddedBroker) -
     assert len(LookTable(looked_at(broker)).lines(80, 3)) == 3
 
 
+# A shell's job control: what it runs is in the foreground until it is stopped, and again after a line of its input.
+SHELL = """
+import fcntl, os, signal, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+child = os.fork()
+if not child:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpid())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    os.execv(sys.argv[1], sys.argv[1:])
+while os.WIFSTOPPED(status := os.waitpid(child, os.WUNTRACED)[1]):
+    os.tcsetpgrp(0, os.getpid())
+    print(f"stopped: {child}", flush=True)
+    if sys.stdin.readline() == "fg\\n":
+        os.tcsetpgrp(0, child)
+    os.kill(child, signal.SIGCONT)
+os.tcsetpgrp(0, os.getpid())
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
 class Terminal:
     """A terminal in which `redelivery top` runs."""
 
-    def __init__(self, url: str, *arguments: str, columns: int = 80) -> None:
+    def __init__(self, url: str, *arguments: str, columns: int = 80, shell: bool = False) -> None:
         self._ours, self.theirs = pty.openpty()
         self.resize(columns)
         self.before = termios.tcgetattr(self.theirs)
         environment = {**os.environ, "REDELIVERY_URL": url, "TERM": "xterm-256color"}
         environment.pop("NO_COLOR", None)
         command = (*COMMAND, "top", "--interval", "0.2", *arguments)
+        if shell:
+            command = (sys.executable, "-c", SHELL, *command)
         self.process = subprocess.Popen(  # noqa: S603  # ourselves
             command, stdin=self.theirs, stdout=self.theirs, stderr=self.theirs, env=environment, start_new_session=True
         )
@@ -151,17 +175,20 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._ours, text.encode())
 
-    def ended(self) -> int:
-        """Its exit code; the screen, the cursor and the keys are as they were."""
+    def ended(self, screens: int = 1) -> int:
+        """Its exit code; the screen, which it came to so often, the cursor and the keys are as they were."""
         code = self.process.wait(20)
         while select.select([self._ours], [], [], 0.2)[0]:
             self.got += os.read(self._ours, 65536)
-        assert self.got.count(ENTERED) == 1
-        assert self.got.rindex(LEFT) > self.got.index(ENTERED)
-        assert self.got.rindex(CURSOR) > self.got.index(ENTERED)
+        assert self.got.count(ENTERED) == screens
+        self.assert_as_before()
+        return code
+
+    def assert_as_before(self) -> None:
+        assert self.got.rindex(LEFT) > self.got.rindex(ENTERED)
+        assert self.got.rindex(CURSOR) > self.got.rindex(ENTERED)
         assert b"\x1b[?25l" not in self.got[self.got.rindex(CURSOR) :]
         assert termios.tcgetattr(self.theirs) == self.before
-        return code
 
     def close(self) -> None:
         if self.process.poll() is None:
@@ -172,8 +199,8 @@ class Terminal:
 
 
 @contextmanager
-def terminal(url: str, *arguments: str, columns: int = 80) -> Iterator[Terminal]:
-    made = Terminal(url, *arguments, columns=columns)
+def terminal(url: str, *arguments: str, columns: int = 80, shell: bool = False) -> Iterator[Terminal]:
+    made = Terminal(url, *arguments, columns=columns, shell=shell)
     try:
         yield made
     finally:
@@ -191,6 +218,24 @@ def test_the_terminal_is_left_as_it_was(broker: EmbeddedBroker, end: str) -> Non
         else:
             at.process.send_signal(signal.SIGTERM)
         assert at.ended() == (0 if end == "q" else 143)
+        assert b"Traceback" not in at.got
+
+
+def test_a_stopped_one_leaves_the_terminal_and_comes_back_to_it(broker: EmbeddedBroker) -> None:
+    with terminal(broker.stomp_url, shell=True) as at:
+        at.until("orders", "in flight")
+        at.type("\x1a")  # Ctrl-Z
+        seen = at.until("stopped: ")
+        at.assert_as_before()
+        broker.send("sent.meanwhile", "x")
+        at.type("bg\n")  # a program in the background may not read keys, so that it is stopped again
+        seen = at.until("stopped: ", since=seen)
+        assert termios.tcgetattr(at.theirs) == at.before
+        at.type("fg\n")
+        at.until("sent.meanwhile", "in flight", since=seen)
+        assert termios.tcgetattr(at.theirs) != at.before
+        at.type("q")
+        assert at.ended(screens=at.got.count(ENTERED)) == 0
         assert b"Traceback" not in at.got
 
 

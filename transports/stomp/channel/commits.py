@@ -154,9 +154,12 @@ def dead_letter(
 
 
 def _origin(context: StompChannelContext, delivery: StompDelivery) -> bytes:
-    """The headers by which the broker's console brings a dead letter home, as the broker's own have them."""
+    """The headers by which the broker's console brings a dead letter home, as the broker's own have them.
+
+    Only a broker with addresses has such a console.
+    """
     dialect, version = context.dialect, context.version
-    if dialect.origin_prefix is None:
+    if dialect.origin_prefix is None or not dialect.capabilities.addresses:
         return b""
     sent_to, source = to_wire(delivery.sent_to(), dialect), context.name(delivery.link.destination)
     notes = origin_notes(sent_to, source, delivery.broker_id(), queue=isinstance(delivery.link.destination, Queue))
