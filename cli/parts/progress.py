@@ -22,7 +22,7 @@ class _CursorConsole(Console):
     def __init__(self, *, quiet: bool = False) -> None:
         super().__init__(stderr=True, quiet=quiet)
 
-    def show_cursor(self, show: bool = True) -> bool:
+    def show_cursor(self, show: bool = True) -> bool:  # noqa: ARG002  # rich's own
         """Nothing."""
         return False
 

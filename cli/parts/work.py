@@ -93,7 +93,7 @@ class LetterWork:
             NothingError: nothing is to be done.
             Exit: it is not to be done.
         """
-        self.planned = plan(self._connection, self.selection, self._route, noted)
+        self.planned = plan(self._connection, self.selection, self._route, noted, kept=self._keep)
         count = len(self.planned.ids)
         letters = "1 letter" if count == 1 else f"{count} letters"
         if self.planned.unseen:

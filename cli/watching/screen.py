@@ -114,7 +114,10 @@ def _left_while_stopped(view: ScreenView, keys: _Keys) -> Iterator[None]:
         keys.take()
         view.come_back()
 
-    before = {signal.SIGTSTP: signal.signal(signal.SIGTSTP, stop), signal.SIGCONT: signal.signal(signal.SIGCONT, come_back)}
+    before = {
+        signal.SIGTSTP: signal.signal(signal.SIGTSTP, stop),
+        signal.SIGCONT: signal.signal(signal.SIGCONT, come_back),
+    }
     try:
         yield
     finally:

@@ -22,6 +22,8 @@ DELIVERY_COUNT: Final = "dlqDeliveryCount"
 FAILED_AT: Final = "dlqFailedAt"
 PASSPORT: Final = "dlqPassport"
 
+EXPIRED: Final = "expired"
+"""RabbitMQ's cause of what has outlived its time, and ours where the broker gives none."""
 _THROWABLE: Final = "java.lang.Throwable: "  # before every cause of a Java client
 _EXPIRED: Final = "Message Expired"
 _NUMBERED: Final = re.compile(r"(?:Delivery|[Dd]ispatch)\[(\d{1,9})\]")
@@ -107,7 +109,7 @@ def read_dead_letter(
         exception=_exception(cause),
         count=_count(said, cause),
         at=from_epoch_ms(at) if at else None,
-        expired=bool(expiry) or cause == "expired" or (cause or "").startswith(_EXPIRED),
+        expired=bool(expiry) or cause == EXPIRED or (cause or "").startswith(_EXPIRED),
         passport=read_passport(said.get(PASSPORT)),
     )
 

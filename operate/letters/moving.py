@@ -31,7 +31,7 @@ from redelivery.model.modes import AckMode
 from redelivery.operate.letters.receipts.receipt import PlannedLetter, content_of
 from redelivery.operate.letters.routes import Leaving, NoWayError, ReplayedOftenError, Route
 from redelivery.operate.letters.selection import Selection
-from redelivery.operate.management.browsing import browsed, is_seen, looked_into_by
+from redelivery.operate.management.browsing import browsed, check_received, is_seen, looked_into_by
 
 BATCH: Final = 200  # letters of a transaction, at most
 _HEAVY: Final = 1 << 23  # bytes of the bodies of one: then it is committed
@@ -85,11 +85,17 @@ def plan(
     selection: Selection,
     route: Route,
     noted: Callable[[Message, Leaving | None], None] = lambda _letter, _leaving: None,
+    *,
+    kept: bool = False,
 ) -> MovePlan:
-    """Look, and take nothing. ``noted`` is called with each letter that would leave, and as what.
+    """Look, and take nothing.
+
+    Args:
+        noted: called with each letter that would leave, and as what.
+        kept: what is only taken away is to be put back some day.
 
     Raises:
-        UnsupportedError: a group is meant, and the queue cannot be looked into.
+        UnsupportedError: a group is meant, and the queue cannot be looked into; or a letter cannot be received whole.
     """
     found, selection = MovePlan([]), selection.on(connection)
     if selection.group is None and selection.ids is None and not is_seen(connection, selection.queue):
@@ -108,6 +114,7 @@ def plan(
             found.stay += 1
             found.why = found.why or str(error)
         else:
+            _check_whole(message, leaving, kept)
             found.ids.append(message.message_id)
             noted(message, leaving)
             if message.message_id is None:
@@ -116,6 +123,11 @@ def plan(
         nameless = (each for each in browsed(connection, selection.queue) if each.message_id is None)
         found.there = Counter(map(content_of, nameless))
     return found
+
+
+def _check_whole(letter: Message, leaving: Leaving | None, kept: bool) -> None:
+    if kept or leaving is not None:
+        check_received(letter, letter.properties if leaving is None else leaving.message.properties)
 
 
 class _ChangedError(JMSError):
@@ -192,7 +204,8 @@ class Mover:
                     raise
                 self.move(replace(planned, others=planned.others + 1))
         else:
-            named = self._found_named(planned.ids) if capabilities.selectors else []
+            can = capabilities.selectors and capabilities.browse  # a look by a management says nothing of selectors
+            named = self._found_named(planned.ids) if can else []
             batches = [named[at : at + _IDS] for at in range(0, len(named), _IDS)]
             self._move_batches([len(each) for each in batches], [_named(each) for each in batches])
             if len(named) < len(planned.ids):

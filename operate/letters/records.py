@@ -7,6 +7,7 @@ A value that JSON has no type for is an object with one name: ``{"$bytes": base6
 from __future__ import annotations
 
 import base64
+import json
 import math
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -14,11 +15,18 @@ from typing import Any, Final
 
 from redelivery.client.entry.sync import Connection
 from redelivery.model.content.bodies import is_nested, readable_of
+from redelivery.model.content.dead_letters import EXPIRED
 from redelivery.model.destinations import read_destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError, MessageFormatError
 from redelivery.model.messages import Message
-from redelivery.model.passport import passport_record
-from redelivery.model.values import Byte, Float, Long, Short, body_kind
+from redelivery.model.passport import passport_record, read_passport, write_passport
+from redelivery.model.values import Byte, Float, Long, Short, Value, body_kind, to_epoch_ms
+from redelivery.policies.dead_letter_headers import (
+    FAILURE_CAUSE,
+    ORIGINAL_DESTINATION,
+    PASSPORT,
+    dead_letter_properties,
+)
 
 _WHOLE: Final[Mapping[type, str]] = {Byte: "$byte", Short: "$short", Long: "$long"}
 _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
@@ -67,6 +75,23 @@ def dead_letter_record(message: Message) -> dict[str, Any] | None:
     }
 
 
+def failed_properties(said: Mapping[str, Any] | None) -> dict[str, Value]:
+    """The properties by which a copy says this again, whichever broker's way it was said in; empty: it names no origin.
+
+    ``said``: see `dead_letter_record`. Raises ValueError, InvalidDestinationError: a time or an origin is none.
+    """
+    if said is None or said.get("origin") is None:
+        return {}
+    at = None if said.get("at") is None else to_epoch_ms(datetime.fromisoformat(said["at"]))
+    cause = said.get("cause") or said.get("exception") or (EXPIRED if said.get("expired") else "")
+    stamp = dead_letter_properties(cause, read_destination(said["origin"]), 0, said.get("count") or 0, failed_at_ms=at)
+    if not cause:
+        del stamp[FAILURE_CAUSE]
+    if (passport := read_passport(json.dumps(said.get("passport")))) is not None:
+        stamp[PASSPORT] = write_passport(passport)
+    return stamp
+
+
 def to_content(message: Message) -> dict[str, Any]:
     """The part of `to_record` that its sender wrote and that no broker and no move changes: it costs half as much."""
     return {"type": message.type, "correlation_id": _value(message.correlation_id), **_content(message)}
@@ -107,7 +132,8 @@ def from_record(record: object) -> Message:
             group_id=record.get("group_id"),
             group_sequence=record.get("group_sequence"),
         )
-        message.adopt({name: _property(name, value) for name, value in properties.items()})
+        stamp = {} if ORIGINAL_DESTINATION in properties else failed_properties(_failed(record))
+        message.adopt({**stamp, **{name: _property(name, value) for name, value in properties.items()}})
         body = _read_body(record.get("body"), record.get("body_type"))
         if is_nested(body):
             message.fields["body"] = body
@@ -116,6 +142,13 @@ def from_record(record: object) -> Message:
         return message
     except (MessageFormatError, InvalidDestinationError, ValueError, TypeError) as error:
         raise ConfigError(f"not a message: {error}") from error
+
+
+def _failed(record: Mapping[str, Any]) -> dict[str, Any] | None:
+    said = record.get("dead_letter")
+    if said is not None and not isinstance(said, dict):
+        raise ConfigError("dead_letter must be a JSON object")
+    return said
 
 
 def fit(message: Message, connection: Connection) -> Message:

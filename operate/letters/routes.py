@@ -11,7 +11,8 @@ from typing import Final, TypeAlias
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
-from redelivery.policies.dead_letter_headers import application_properties
+from redelivery.operate.letters.records import dead_letter_record, failed_properties
+from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION, application_properties
 
 REPLAYED: Final = "redeliveryReplay"
 """A property of what was replayed: of which run."""
@@ -84,8 +85,15 @@ def replays_of(letter: Message) -> int:
 
 
 def elsewhere(to: Destination) -> Route:
-    """The route to another queue, with all that the letter says."""
-    return lambda letter: Leaving(letter.copy(), to, letter.priority, letter.persistent)
+    """The route to another queue, with all that the letter says: also what its broker says of it, not its sender."""
+
+    def leave(letter: Message) -> Leaving:
+        copy = letter.copy()
+        if ORIGINAL_DESTINATION not in letter.properties:
+            copy.adopt({**letter.properties, **failed_properties(dead_letter_record(letter))})
+        return Leaving(copy, to, letter.priority, letter.persistent)
+
+    return leave
 
 
 def nowhere() -> Route:

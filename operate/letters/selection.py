@@ -11,11 +11,10 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError
 from redelivery.model.messages import Message
 from redelivery.model.selectors.selector import Selector
-from redelivery.model.values import Value, to_epoch_ms
 from redelivery.operate.letters.fingerprints import Fingerprints, LetterTraits, traits
 from redelivery.operate.letters.folding import failure, literal
 from redelivery.operate.letters.receipts.receipt import content_of
-from redelivery.operate.management.browsing import browsed
+from redelivery.operate.management.browsing import browsed, is_selected
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class Selection:
 
     def accepts(self, message: Message) -> bool:
         """Check whether it is meant, as far as the broker has not judged that."""
-        if self.here is not None and not self.here.matches(lambda name: _value(message, name)):
+        if self.here is not None and not is_selected(message, self.here):
             return False
         if self.ids is not None and not self._is_named(message, self.ids):
             return False
@@ -85,21 +84,3 @@ class Selection:
         all_are_meant = asked.here is None and asked.group is None and asked.ids is None
         seen = browsed(connection, self.queue, asked.where, self.limit if all_are_meant else None)
         yield from islice(filter(asked.accepts, seen), self.limit)
-
-
-def _value(message: Message, name: str) -> Value:
-    """The value of a header or property, for a selector."""
-    match name:
-        case "JMSMessageID":
-            return message.message_id
-        case "JMSCorrelationID":
-            return message.correlation_id if isinstance(message.correlation_id, str) else None
-        case "JMSType":
-            return message.type
-        case "JMSPriority":
-            return message.priority
-        case "JMSDeliveryMode":
-            return "PERSISTENT" if message.persistent else "NON_PERSISTENT"
-        case "JMSTimestamp":
-            return to_epoch_ms(message.timestamp)
-    return message.properties.get(name)

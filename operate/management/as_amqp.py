@@ -50,15 +50,21 @@ def as_amqp(shown: Mapping[str, Any], queue: Destination, version: tuple[int, ..
         body = b"\x00\x53\x75" + binary_head(len(body)) + body
     dialect = AMQP_4 if version >= (4,) else AMQP
     raw = _header(shown) + _sections(shown, dialect) + body
-    return Message.received(_BrowsedOverAmqp(raw, shown, AmqpFormat(dialect, queue)), 0, None)
+    headers = () if version >= (4,) else [name for name in headers_of(shown) if not name.startswith(_OLD)]
+    return Message.received(_BrowsedOverAmqp(raw, shown, AmqpFormat(dialect, queue), frozenset(headers)), 0, None)
 
 
 class _BrowsedOverAmqp(AmqpMessage):
-    __slots__ = ("_shown",)
+    __slots__ = ("_shown", "_unreceived")
 
-    def __init__(self, raw: bytes, shown: Mapping[str, Any], format: AmqpFormat) -> None:
+    def __init__(self, raw: bytes, shown: Mapping[str, Any], format: AmqpFormat, unreceived: frozenset[str]) -> None:
         super().__init__(raw, format)
         self._shown = shown
+        self._unreceived = unreceived
+
+    def unreceived(self) -> frozenset[str]:
+        """See `redelivery.operate.management.browsing.Browsed`: RabbitMQ 3 hands on no headers of AMQP 0-9-1."""
+        return self._unreceived
 
     def noted(self) -> Mapping[str, object]:
         """See `AmqpFields`; and what the broker's own headers say of a dead letter."""

@@ -6,18 +6,21 @@ what it saw at first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import InvalidDestinationError, UnsupportedError
 from redelivery.model.messages import Message
+from redelivery.model.selectors.selector import Selector
+from redelivery.model.values import Value, to_epoch_ms
 from redelivery.operate.management.interface import Management
 from redelivery.operate.management.opening import EXAMPLES, INSTEAD, management_of
+from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION
 
 _kept: Final[WeakKeyDictionary[Connection, dict[str, list[Message] | None]]] = WeakKeyDictionary()
 
@@ -49,7 +52,7 @@ def browsed(
 ) -> Iterator[Message]:
     """The messages that a queue holds, from its head, so many at most; nothing is taken.
 
-    A management knows no selectors: ``selector`` is for a protocol's browser.
+    A management knows no selectors: what it shows is judged here.
 
     Raises:
         UnsupportedError: as `looked_into_by`; or the queue cannot be looked into.
@@ -61,6 +64,11 @@ def browsed(
         with connection.session() as session, session.browser(queue, selector=selector) as browser:
             yield from islice(browser, limit)
         return
+    if selector is not None:
+        asked = Selector(selector, lenient=True)
+        meant = (each for each in browsed(connection, queue) if is_selected(each, asked))
+        yield from islice(meant, limit)
+        return
     name = _of_queue(queue)
     kept = _kept.get(connection, {})
     if name not in kept:
@@ -69,6 +77,50 @@ def browsed(
     if (seen := kept[name]) is None:
         seen = kept[name] = list(management.browse(name))
     yield from islice(seen, limit)
+
+
+def is_selected(message: Message, selector: Selector) -> bool:
+    """Judge a selector here, as a broker would that had it."""
+    return selector.matches(lambda name: _value(message, name))
+
+
+def _value(message: Message, name: str) -> Value:
+    """The value of a header or property, for a selector."""
+    match name:
+        case "JMSMessageID":
+            return message.message_id
+        case "JMSCorrelationID":
+            return message.correlation_id if isinstance(message.correlation_id, str) else None
+        case "JMSType":
+            return message.type
+        case "JMSPriority":
+            return message.priority
+        case "JMSDeliveryMode":
+            return "PERSISTENT" if message.persistent else "NON_PERSISTENT"
+        case "JMSTimestamp":
+            return to_epoch_ms(message.timestamp)
+    return message.properties.get(name)
+
+
+@runtime_checkable
+class Browsed(Protocol):
+    """What a management shows of a message, where a consumer over the connection's protocol gets less."""
+
+    def unreceived(self) -> frozenset[str]:
+        """The names of headers that a consumer does not get."""
+
+
+def check_received(letter: Message, properties: Mapping[str, object]) -> None:
+    """Raises UnsupportedError: a consumer gets less of a letter than ``properties``, with which it is to be sent."""
+    names: frozenset[str] = letter.source.unreceived() if isinstance(letter.source, Browsed) else frozenset()
+    lost = sorted(names & properties.keys())
+    if not lost and names and ORIGINAL_DESTINATION in properties and ORIGINAL_DESTINATION not in letter.properties:
+        lost = ["x-death"]  # by which alone the broker says why it is here
+    if lost:
+        raise UnsupportedError(
+            f"over AMQP 1.0 this broker does not hand on headers of AMQP 0-9-1, and {', '.join(lost)} would be lost; "
+            "connect by stomp://, which gets them; nothing was moved"
+        )
 
 
 def keep(connection: Connection, queue: Destination) -> None:

@@ -125,7 +125,7 @@ def perform(order: RunOrder, folder: Path, asked: Mapping[str, Any]) -> Callable
         route = order.route(name)
         selection = Selection(order.queue, limit=order.most, ids=order.ids, contents=order.contents)
         letters = PlannedReplays(watched=order.canary is not None)
-        planned = plan(connection, selection, route, letters.note)
+        planned = plan(connection, selection, route, letters.note, kept=order.keep)
         run.total, run.stayed = len(planned.ids), planned.stay
         if not planned.ids:
             raise ConfigError(

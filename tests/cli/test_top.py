@@ -144,14 +144,14 @@ sys.exit(os.waitstatus_to_exitcode(status))
 class Terminal:
     """A terminal in which `redelivery top` runs."""
 
-    def __init__(self, url: str, *arguments: str, columns: int = 80, shell: bool = False) -> None:
+    def __init__(self, url: str, *arguments: str, columns: int = 80, stopped: bool = False) -> None:
         self._ours, self.theirs = pty.openpty()
         self.resize(columns)
         self.before = termios.tcgetattr(self.theirs)
         environment = {**os.environ, "REDELIVERY_URL": url, "TERM": "xterm-256color"}
         environment.pop("NO_COLOR", None)
         command = (*COMMAND, "top", "--interval", "0.2", *arguments)
-        if shell:
+        if stopped:
             command = (sys.executable, "-c", SHELL, *command)
         self.process = subprocess.Popen(  # noqa: S603  # ourselves
             command, stdin=self.theirs, stdout=self.theirs, stderr=self.theirs, env=environment, start_new_session=True
@@ -199,8 +199,8 @@ class Terminal:
 
 
 @contextmanager
-def terminal(url: str, *arguments: str, columns: int = 80, shell: bool = False) -> Iterator[Terminal]:
-    made = Terminal(url, *arguments, columns=columns, shell=shell)
+def terminal(url: str, *arguments: str, columns: int = 80, stopped: bool = False) -> Iterator[Terminal]:
+    made = Terminal(url, *arguments, columns=columns, stopped=stopped)
     try:
         yield made
     finally:
@@ -222,7 +222,7 @@ def test_the_terminal_is_left_as_it_was(broker: EmbeddedBroker, end: str) -> Non
 
 
 def test_a_stopped_one_leaves_the_terminal_and_comes_back_to_it(broker: EmbeddedBroker) -> None:
-    with terminal(broker.stomp_url, shell=True) as at:
+    with terminal(broker.stomp_url, stopped=True) as at:
         at.until("orders", "in flight")
         at.type("\x1a")  # Ctrl-Z
         seen = at.until("stopped: ")
@@ -234,6 +234,10 @@ def test_a_stopped_one_leaves_the_terminal_and_comes_back_to_it(broker: Embedded
         at.type("fg\n")
         at.until("sent.meanwhile", "in flight", since=seen)
         assert termios.tcgetattr(at.theirs) != at.before
+        os.kill(int(at.got.rpartition(b"stopped: ")[2].split()[0]), signal.SIGSTOP)  # which no program is told of
+        seen = at.until("stopped: ", since=len(at.got))
+        at.type("fg\n")
+        at.until("in flight", since=seen)
         at.type("q")
         assert at.ended(screens=at.got.count(ENTERED)) == 0
         assert b"Traceback" not in at.got

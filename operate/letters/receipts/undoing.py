@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any
 
 from redelivery.client.entry.sync import Connection
-from redelivery.model.destinations import Queue, read_destination
+from redelivery.model.destinations import Queue
 from redelivery.model.errors import ConfigError
 from redelivery.model.messages import Message
-from redelivery.model.passport import read_passport, write_passport
-from redelivery.model.values import to_epoch_ms
 from redelivery.operate.letters.moving import BATCH, Mover, add_to, plan
 from redelivery.operate.letters.receipts.proving import IMPORT, MARKED, Proof, verify
 from redelivery.operate.letters.receipts.receipt import ReceiptEntry, RunReceipt, as_bytes, content_of
 from redelivery.operate.letters.receipts.writer import ReceiptWriter
-from redelivery.operate.letters.records import fit, from_record
+from redelivery.operate.letters.records import failed_properties, fit, from_record
 from redelivery.operate.letters.routes import MARKS, REPLAYED, REPLAYS, Leaving, NoWayError, replays_of
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.management.browsing import kept
-from redelivery.policies.dead_letter_headers import (
-    PASSPORT,
-    application_properties,
-    copy_properties,
-    dead_letter_properties,
-)
+from redelivery.policies.dead_letter_headers import application_properties, copy_properties
 
 
 def undo(
@@ -150,11 +141,4 @@ def _as_failed(message: Message, said: Mapping[str, Any] | None, replays: int) -
     own = {name: value for name, value in application_properties(message.properties).items() if name not in MARKS}
     if replays > 0:
         own[REPLAYS] = replays
-    if said is None or said["origin"] is None:
-        return own
-    at = None if said["at"] is None else to_epoch_ms(datetime.fromisoformat(said["at"]))
-    origin, cause = read_destination(said["origin"]), said["cause"] or said["exception"] or ""
-    stamp = dead_letter_properties(cause, origin, 0, said["count"] or 0, failed_at_ms=at)
-    if (passport := read_passport(json.dumps(said.get("passport")))) is not None:
-        stamp[PASSPORT] = write_passport(passport)
-    return copy_properties(own, stamp)
+    return copy_properties(own, failed_properties(said))

@@ -1,0 +1,185 @@
+"""Letters that brokers have made themselves of what other clients sent, rejected or let expire: no run loses one.
+
+Each is moved, replayed and put back; the receipt finds it at each place, and it says what it said before.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import pytest
+from tests.broker.raw_stomp import Raw
+from tests.cli.brokers import bodies, run
+from tests.conformance.foreign import Foreign, mapping, section, string
+
+import redelivery
+from redelivery.testing.brokers.real import RealBroker
+
+SITES: Final = (
+    *("stomp-activemq", "amqp-activemq", "amqp-artemis", "stomp-artemis"),
+    *("stomp-rabbitmq", "stomp-rabbitmq4", "amqp-rabbitmq4"),
+)
+SHORT: Final = ("stomp-activemq", "amqp-artemis", "stomp-rabbitmq", "amqp-rabbitmq4")
+_LOGINS: Final = {"artemis": "admin:admin", "rabbitmq": "guest:guest", "rabbitmq4": "guest:guest"}
+_WAIT: Final = 10
+
+
+class BrokersLetters:
+    """A broker by one protocol, a queue, and the queue to which it dead-letters what is rejected there, or expires."""
+
+    def __init__(self, name: str, broker: RealBroker) -> None:
+        self.protocol, _, self._broker = name.partition("-")
+        self._real = broker
+        self.url = getattr(broker, f"{self.protocol}_url")
+        self.origin = f"own.{uuid4().hex[:10]}"
+        self.letters, self.expired = {
+            "activemq": ("ActiveMQ.DLQ", "ActiveMQ.DLQ"),
+            "artemis": ("DLQ", "ExpiryQueue"),
+        }.get(self._broker, (f"{self.origin}.dead",) * 2)
+        self.ours = () if "rabbitmq" in self._broker else ("--where", f"story = '{self.origin}'")
+        self.environment = {}
+        if login := _LOGINS.get(self._broker):
+            http = broker.http_url.rpartition("@")[2].removeprefix("http://")
+            self.environment = {"REDELIVERY_MANAGEMENT": f"http://{login}@{http}"}
+
+    def make(self) -> None:
+        """Let the broker make a letter of what is rejected, and one of what expires."""
+        if "rabbitmq" in self._broker:
+            self._make_by_pika()
+        elif self.protocol == "stomp":
+            self._make_by_stomp()
+        else:
+            self._make_by_amqp()
+
+    def _make_by_pika(self) -> None:
+        import pika
+
+        with closing(pika.BlockingConnection(pika.URLParameters(self._real.amqp_url))) as connection:
+            channel = connection.channel()
+            channel.queue_declare(self.letters, durable=True)
+            dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": self.letters}
+            channel.queue_declare(self.origin, durable=True, arguments=dead)
+            said = pika.BasicProperties(headers={"story": self.origin, "tenant": "eu", "n": 5}, delivery_mode=2)
+            channel.basic_publish("", self.origin, b"rejected", said)
+            method, _, _ = next(channel.consume(self.origin, inactivity_timeout=_WAIT))
+            channel.basic_reject(method.delivery_tag, requeue=False)
+            channel.cancel()
+            said.expiration = "1"
+            channel.basic_publish("", self.origin, b"expired", said)
+
+    def _make_by_stomp(self) -> None:
+        queue = ("/queue/" if self._broker == "activemq" else "") + self.origin
+        login = {} if self._broker == "activemq" else {"login": "admin", "passcode": "admin"}
+        said = {"destination": queue, "story": self.origin, "tenant": "eu", "persistent": "true"}
+        if self._broker == "artemis":
+            said["destination-type"] = "ANYCAST"
+        with closing((raw := Raw(self.url, **login)).socket):
+            raw.ok("SEND", b"rejected", **said)
+            raw.ok("SEND", b"expired", **said, expires=str(int(time.time() * 1000) + 50))
+        time.sleep(0.06)
+        for _ in range(10 if self._broker == "artemis" else 1):  # which counts, and has no NACK that rejects
+            with closing((raw := Raw(self.url, **login)).socket):
+                raw.subscribe(queue)
+                frame = raw.next()
+                if self._broker == "activemq":
+                    raw.ok("NACK", id=frame.headers["ack"])
+
+    def _make_by_amqp(self) -> None:
+        from proton.utils import BlockingConnection
+
+        foreign, said = Foreign("amqp", self._broker, self.url), (b"story", self.origin.encode(), b"tenant", b"eu")
+        if self._broker == "artemis":
+            with redelivery.connect(self.url) as connection, connection.session() as session:
+                session.declare(self.origin)
+        to = b"\x40\x40" + string(foreign._address(self.origin).encode())  # else nothing says on Classic where it was
+        own = section(0x73, b"\xc0" + bytes([len(to) + 1, 3]) + to) + section(0x74, mapping(*map(string, said)))
+        durable = section(0x70, b"\xc0\x02\x01\x41")
+        foreign.send(self.origin, durable + own + section(0x77, string(b"rejected")))
+        soon = section(0x70, b"\xc0\x05\x03\x41\x40\x52\x32")
+        foreign.send(self.origin, soon + own + section(0x77, string(b"expired")))
+        time.sleep(0.06)
+        with closing(BlockingConnection(self.url, allowed_mechs="PLAIN ANONYMOUS", timeout=_WAIT)) as connection:
+            receiver = connection.create_receiver(foreign._address(self.origin))
+            receiver.receive(_WAIT)
+            receiver.reject()
+
+    def dlq(self, *words: str, code: int = 0) -> str:
+        """The output of a command of `redelivery dlq`."""
+        return str(run(self.url, "dlq", *words, "--yes", code=code, env=self.environment).stdout)
+
+    def listed(self, queue: str, count: int) -> list[dict[str, Any]]:
+        """So many letters of a queue, as soon as they are there."""
+        until = time.monotonic() + 40
+        while True:
+            done = run(self.url, "dlq", "ls", queue, *self.ours, "--json", "--yes", code=None, env=self.environment)
+            found = [json.loads(line) for line in done.stdout.splitlines()]
+            if len(found) == count or time.monotonic() > until:
+                assert len(found) == count, done.output
+                return found
+            time.sleep(0.3)
+
+
+@pytest.fixture
+def site(request: pytest.FixtureRequest) -> BrokersLetters:
+    protocol, _, broker = request.param.partition("-")
+    if protocol == "amqp" or broker == "artemis":
+        pytest.importorskip("proton", reason="AMQP is missing")
+    return BrokersLetters(request.param, request.getfixturevalue(f"redelivery_{broker}"))
+
+
+def said_by(letters: list[dict[str, Any]]) -> list[Any]:
+    """What letters say, as far as it must be the same when they are put back; a broker may give no cause."""
+    said = []
+    for each in letters:
+        why = each["dead_letter"]
+        cause = why["cause"] or ("expired" if why["expired"] else None)
+        said.append(
+            (each["body"], each["properties"]["tenant"], why["origin"], cause, why["exception"], why["expired"])
+        )
+    return sorted(said, key=str)
+
+
+@pytest.mark.parametrize(
+    "site",
+    [pytest.param(each, marks=() if each in SHORT else pytest.mark.long_form) for each in SITES],
+    indirect=True,
+)
+def test_a_letter_of_the_brokers_own_is_proved_and_put_back(site: BrokersLetters, receipts: Path) -> None:
+    site.make()
+    one = site.letters == site.expired
+    places = {site.letters: 2} if one else {site.letters: 1, site.expired: 1}
+    for queue, count in places.items():
+        before = site.listed(queue, count)
+        assert {each["dead_letter"]["origin"] for each in before} == {f"queue://{site.origin}"}
+        for words in (("move", queue, "--to", f"{site.origin}.kept"), ("replay", queue), ("purge", queue, "--keep")):
+            assert site.dlq(*words, *site.ours).startswith(f"{count} ")
+            receipt = str(max(receipts.glob(f"*-{words[0]}-*"), key=lambda each: each.stat().st_mtime_ns))
+            where = "gone" if words[0] == "purge" else "unread"
+            assert json.loads(site.dlq("verify", receipt, "--json"))[where] == count
+            assert site.dlq("undo", receipt) == f"{count} put back\n"
+            assert json.loads(site.dlq("verify", receipt, "--json"))["undone"] == count
+            assert said_by(site.listed(queue, count)) == said_by(before)
+        site.dlq("replay", queue, *site.ours)
+    assert sorted(map(_text, bodies(site.url, site.origin, timeout=2))) == ["expired", "rejected"]
+
+
+def _text(body: str | bytes) -> str:
+    return body if isinstance(body, str) else body.decode()
+
+
+@pytest.mark.parametrize("site", ["amqp-rabbitmq"], indirect=True)
+def test_a_letter_that_cannot_be_received_whole_stays(site: BrokersLetters) -> None:
+    """RabbitMQ 3 hands on no headers of AMQP 0-9-1 over AMQP 1.0."""
+    site.make()
+    before = site.listed(site.letters, 2)
+    for words in (("move", "--to", f"{site.origin}.kept"), ("replay", "--to", site.origin), ("purge", "--keep")):
+        command = (words[0], site.letters, *words[1:], "--yes")
+        done = run(site.url, "dlq", *command, code=1, env=site.environment)
+        assert "n, story, tenant would be lost; connect by stomp://, which gets them; nothing was moved" in done.stderr
+    assert said_by(site.listed(site.letters, 2)) == said_by(before)
+    assert site.dlq("purge", site.letters).startswith("2 ")
