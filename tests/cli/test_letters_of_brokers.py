@@ -74,7 +74,7 @@ class BrokersLetters:
 
     def _make_by_stomp(self) -> None:
         queue = ("/queue/" if self._broker == "activemq" else "") + self.origin
-        login = {} if self._broker == "activemq" else {"login": "admin", "passcode": "admin"}
+        login: dict[str, Any] = {} if self._broker == "activemq" else {"login": "admin", "passcode": "admin"}
         said = {"destination": queue, "story": self.origin, "tenant": "eu", "persistent": "true"}
         if self._broker == "artemis":
             said["destination-type"] = "ANYCAST"

@@ -22,7 +22,7 @@ KILLS = int(os.environ.get("REDELIVERY_LETTER_KILLS", "1" if brief() else "3"))
 _RECORD = os.environ.get("REDELIVERY_LETTER_RECORD")  # a file to which a line is written of each run
 SITES = (
     *("stomp-stored", "amqp-stored", "stomp-activemq", "amqp-activemq", "amqp-artemis", "amqp-qpid"),
-    *("stomp-rabbitmq", "amqp-rabbitmq", "stomp-rabbitmq4", "amqp-rabbitmq4"),
+    *("stomp-rabbitmq", "amqp-rabbitmq", "stomp-rabbitmq4", "amqp-rabbitmq4", "stomp-artemis"),
 )
 
 
@@ -47,7 +47,10 @@ def site(request: pytest.FixtureRequest) -> LetterSite:
     if broker == "stored":
         return LetterSite(name, request.getfixturevalue("stored")[protocol])
     real = request.getfixturevalue(broker)
-    environment = {"REDELIVERY_MANAGEMENT": real.http_url} if "rabbitmq" in broker else {}
+    environment = {}
+    if "rabbitmq" in broker or name == "stomp-artemis":
+        login = "" if "rabbitmq" in broker else "admin:admin@"
+        environment["REDELIVERY_MANAGEMENT"] = real.http_url.replace("//", f"//{login}")
     return LetterSite(name, getattr(real, f"{protocol}_url"), environment)
 
 
