@@ -63,7 +63,7 @@ class _BrowsedOverAmqp(AmqpMessage):
         self._unreceived = unreceived
 
     def unreceived(self) -> frozenset[str]:
-        """See `redelivery.operate.management.browsing.Browsed`: RabbitMQ 3 hands on no headers of AMQP 0-9-1."""
+        """See `redelivery.operate.management.browsing.PartlyReceived`: RabbitMQ 3 hands on no headers of AMQP 0-9-1."""
         return self._unreceived
 
     def noted(self) -> Mapping[str, object]:

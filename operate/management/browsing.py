@@ -103,7 +103,7 @@ def _value(message: Message, name: str) -> Value:
 
 
 @runtime_checkable
-class Browsed(Protocol):
+class PartlyReceived(Protocol):
     """What a management shows of a message, where a consumer over the connection's protocol gets less."""
 
     def unreceived(self) -> frozenset[str]:
@@ -112,7 +112,7 @@ class Browsed(Protocol):
 
 def check_received(letter: Message, properties: Mapping[str, object]) -> None:
     """Raises UnsupportedError: a consumer gets less of a letter than ``properties``, with which it is to be sent."""
-    names: frozenset[str] = letter.source.unreceived() if isinstance(letter.source, Browsed) else frozenset()
+    names: frozenset[str] = letter.source.unreceived() if isinstance(letter.source, PartlyReceived) else frozenset()
     lost = sorted(names & properties.keys())
     if not lost and names and ORIGINAL_DESTINATION in properties and ORIGINAL_DESTINATION not in letter.properties:
         lost = ["x-death"]  # by which alone the broker says why it is here
