@@ -18,8 +18,8 @@ from redelivery.cli.dlq.options import DryRun, Group_, Limit, Rate, Receipts, To
 from redelivery.cli.parts.broker import Broker, with_broker
 from redelivery.cli.parts.looking import at_terminal, looking
 from redelivery.cli.parts.shown import CUT, as_json, complain, visible
-from redelivery.cli.parts.target import AsJson, NothingError, Queue, Where
-from redelivery.cli.parts.work import LetterWork
+from redelivery.cli.parts.target import AsJson, NothingError, Queue, Where, nothing_in
+from redelivery.cli.parts.work import LetterWork, meant
 from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.operate.letters.editing import Change, Edited, assigning, difference, editable, program
 from redelivery.operate.letters.routes import new_run
@@ -94,11 +94,11 @@ def _in_editor(connection: Connection, selection: Selection) -> Change:
 
     Raises:
         ConfigError: there are several letters; or the result is no JSON object.
-        NothingError: there is no such letter, or nothing was changed.
+        NothingError: there is none, or nothing was changed.
     """
     letters = list(islice(selection.browse(connection), 2))
     if not letters:
-        raise NothingError(f"{selection.queue} has no such letter")
+        raise nothing_in(selection.queue, meant(selection))
     if len(letters) > 1:
         raise ConfigError("an editor changes one letter: name its MESSAGE-ID, or change several by --set or --with")
     before = _editable(letters[0])

@@ -52,7 +52,7 @@ def export(
             with output.open("x", encoding="utf-8") as file, Counting("exporting", None) as counting:
                 count = write(counting.of(letters), file)
         except OSError as error:
-            raise ConfigError(f"--output: {error}") from error
+            raise ConfigError(f"--output: {visible(output)} cannot be written: {error.strerror}") from error
         print(f"{count} written to {visible(output)}")
 
 
@@ -68,7 +68,8 @@ def import_letters(
     try:
         text = sys.stdin.read() if file is None else file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(str(error)) from error
+        said = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{file or 'the standard input'} cannot be read: {said}") from error
     lines = text.split("\n")  # not splitlines(): a body may have other characters that end a line
     letters = [read(line, number) for number, line in enumerate(lines, 1) if line.strip()]
     if not letters:

@@ -18,7 +18,7 @@ from redelivery.cli.parts.looking import looking
 from redelivery.cli.parts.progress import Counting
 from redelivery.cli.parts.shown import CUT, as_json, complain, visible
 from redelivery.cli.parts.tables import print_table
-from redelivery.cli.parts.target import AsJson, NothingError, Queue, Where, nothing_in
+from redelivery.cli.parts.target import AsJson, Queue, Where, nothing_in
 from redelivery.cli.parts.work import meant
 from redelivery.model.content.dead_letters import DeadLetterInfo
 from redelivery.model.errors import ConfigError
@@ -90,7 +90,8 @@ def show(
         if letter is None and message_id is None:
             raise nothing_in(selection.queue, meant(selection))
         if letter is None:
-            raise NothingError(f"{selection.queue} has no such letter")
+            named = f"MESSAGE-ID {message_id}"
+            raise nothing_in(selection.queue, f"{named} and {asked}" if (asked := meant(selection)) else named)
         known = _known(connection, selection)
     record = {**to_record(letter), "fingerprint": known.of(traits(letter))}
     said = letter.dead_letter

@@ -97,7 +97,8 @@ class LetterWork:
         count = len(self.planned.ids)
         letters = "1 letter" if count == 1 else f"{count} letters"
         if self.planned.unseen:
-            letters = f"all of {self.selection.queue}, into which nobody has looked"
+            limit = "" if self.selection.limit is None else f"{self.selection.limit} of "
+            letters = f"{limit}the letters of {self.selection.queue} (nobody has looked into it)"
         if self.planned.stay:
             complain("dlq", f"{self.planned.stay} stay; the first of them: {self.planned.why}")
         skipped = len(self.planned.skipped)
@@ -113,13 +114,14 @@ class LetterWork:
             raise typer.Exit
         if not yes:
             if not sys.stdin.isatty():
-                raise ConfigError(f"this would {what.format(letters)}: add --yes, or --dry-run to look only")
+                look = "" if self.planned.unseen else ", or --dry-run to look only"
+                raise ConfigError(f"this would {what.format(letters)}: add --yes{look}")
             if not typer.confirm(visible(f"{what.format(letters).capitalize()}?"), err=True):
                 raise typer.Exit(1)
         self._begin_receipt(edits, asked)
 
     def _begin_receipt(self, edits: Sequence[PlannedLetter] | None, asked_too: dict[str, Any]) -> None:
-        asked: dict[str, Any] = {"where": self._asked.where, "group": self._asked.group, "limit": self._asked.limit}
+        asked: dict[str, Any] = {"where": self._asked.selector, "group": self._asked.group, "limit": self._asked.limit}
         asked |= asked_too | {"skipped": self.planned.skipped or None}
         asked["kept"] = True if self._command == "purge" and self._keep else None
         self._receipt = ReceiptWriter.begun(
@@ -209,7 +211,9 @@ def receipts_folder(given: Path | None) -> Path:
 
 def meant(selection: Selection) -> str | None:
     """The text of what is asked for of a queue, for people; None: all of it."""
-    said = [f"--where {selection.where!r}"] if selection.where is not None else []
+    said = [] if selection.ids is None else [f"MESSAGE-ID {each}" for each in sorted(selection.ids)]
+    if selection.selector is not None:
+        said.append(f"--where {selection.selector!r}")
     if selection.group is not None:
         said.append(f"--group {selection.group} ('redelivery dlq groups' lists them)")
     return " and ".join(said) or None

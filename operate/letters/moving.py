@@ -137,8 +137,8 @@ class _ChangedError(JMSError):
 class BatchRecord(Protocol):
     """A record of what leaves: each batch is announced before its commit."""
 
-    def before(self, letters: Sequence[tuple[Message, Leaving | None]]) -> None:
-        """Write which letters the next commit takes, and what is sent for each."""
+    def before(self, letters: Sequence[tuple[Message, Leaving | None]], *, alone: bool = False) -> None:
+        """Write which letters the next commit takes, and what is sent for each; ``alone``: one, without a commit."""
 
     def after(self) -> None:
         """Write that it was confirmed."""
@@ -271,7 +271,7 @@ class Mover:
                 self._wait_for_turn()
                 try:
                     leaving = self._route(letter)
-                    with self._written([(letter, leaving)]):
+                    with self._written([(letter, leaving)], alone=True):
                         self._send_out(producer, leaving)
                         letter.acknowledge()
                 except _STAYS:
@@ -280,12 +280,12 @@ class Mover:
                 self._count(1)
 
     @contextmanager
-    def _written(self, letters: Sequence[tuple[Message, Leaving | None]]) -> Iterator[None]:
+    def _written(self, letters: Sequence[tuple[Message, Leaving | None]], *, alone: bool = False) -> Iterator[None]:
         """Announce a step to the receipt, and say there that it was confirmed."""
         if self._receipt is None or not letters:
             yield
             return
-        self._receipt.before(letters)
+        self._receipt.before(letters, alone=alone)
         yield
         self._receipt.after()
 

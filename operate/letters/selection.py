@@ -43,6 +43,11 @@ class Selection:
         if self.group == "":
             raise ConfigError("the group is empty: name it by its fingerprint, or leave it out to mean all letters")
 
+    @property
+    def selector(self) -> str | None:
+        """The selector, wherever it is judged."""
+        return self.where if self.here is None else self.here.text
+
     def on(self, connection: Connection) -> Selection:
         """The same, as it is asked of the broker of a connection; of a group it is found out who belongs to it.
 

@@ -106,7 +106,7 @@ def test_ls_and_show(broker: EmbeddedBroker) -> None:
     shown = run(broker, "show", DLQ, listed[1]["message_id"]).output
     assert "  exception: TimeoutError: bank\n" in shown
     assert json.loads(run(broker, "show", DLQ, "--json").output)["body"] == "a1"
-    assert "has no such letter" in run(broker, "show", DLQ, "ID:none", code=1).stderr
+    assert "has nothing that matches MESSAGE-ID ID:none" in run(broker, "show", DLQ, "ID:none", code=1).stderr
 
 
 def test_show_has_a_line_for_each_part_of_a_passport(broker: EmbeddedBroker) -> None:
@@ -273,6 +273,9 @@ def test_a_replay_that_is_killed_loses_and_doubles_nothing(broker: EmbeddedBroke
         (("purge", "--yes"), "queue://nosuch has no messages"),
         (("export",), "queue://nosuch has no messages"),
         (("ls", "--where", "a = 1"), "queue://nosuch has nothing that matches --where 'a = 1'"),
+        (("edit", "--where", "a = 1"), "queue://nosuch has nothing that matches --where 'a = 1'"),
+        (("edit", "--where", "a = 1", "--set", "type=x", "--yes"), "queue://nosuch has nothing that matches --where"),
+        (("edit", "ID:none", "--set", "type=x", "--yes"), "queue://nosuch has nothing that matches MESSAGE-ID ID:none"),
     ],
     ids=str,
 )

@@ -108,13 +108,19 @@ class Victims:
     """Commands, one after the other. Leaving it ends the process that they are forked from."""
 
     def __enter__(self) -> Self:
+        self._start()
+        return self
+
+    def _start(self) -> None:
         command = [sys.executable, __file__]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603  # ours
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._end()
+
+    def _end(self) -> None:
         with self._process:
             self._process.kill()
 
@@ -131,7 +137,12 @@ class Victims:
         assert self._process.stdout is not None
         who = None if struck is None else [struck.process, struck.signal]
         print(json.dumps([arguments, dict(environment), point, number, who]), file=self._process.stdin, flush=True)
-        return Ended(*json.loads(self._process.stdout.readline()))
+        try:
+            return Ended(*json.loads(self._process.stdout.readline()))
+        except BaseException:  # a test that took too long: the next one must not read its answer
+            self._end()
+            self._start()
+            raise
 
 
 def serve() -> None:

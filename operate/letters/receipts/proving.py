@@ -94,7 +94,7 @@ def verify(connection: Connection, receipt: RunReceipt) -> Proof:
             here = source.take(entry.id, entry.content)
         found.hidden += not here and entry.to is not None and place is None
         found.gone += not here and not there and (entry.to is None or place is not None)
-        half = not transacted and (entry.sure or (there and receipt.command in MARKED))
+        half = (entry.alone or not transacted) and (entry.sure or (there and receipt.command in MARKED))
         _count(receipt, found, number, here=here, there=there, half=half)
     found.left = len(left_of(receipt, found)) - found.still - found.returned - found.doubled + len(found.halves)
     return found

@@ -36,7 +36,8 @@ class ReceiptEntry:
     ``id``: that it had; None: none. ``content``: a hash of what its sender wrote, and ``sent`` of what was sent for it.
     ``to``: where it went; None: nowhere. ``letter``: what is needed to put it back as it was; None: it was not kept.
     ``sure``: its batch was confirmed. ``dropped``: it was not, as `resume` has found. ``undone``: it was put back;
-    None: perhaps, and ``before`` is how many letters of this content were there before.
+    None: perhaps, and ``before`` is how many letters of this content were there before. ``alone``: it was sent and
+    then acknowledged, not both in a transaction.
     """
 
     id: str | None
@@ -48,6 +49,7 @@ class ReceiptEntry:
     dropped: bool = False
     undone: bool | None = False
     before: int = 0
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ def read_receipt(path: Path) -> RunReceipt:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     del lines[-1]  # what follows the last end of a line is nothing, or cut short
     found: RunReceipt | None = None
     batches: dict[int, range] = {}
@@ -239,7 +241,7 @@ def _add(receipt: RunReceipt, batches: dict[int, range], line: Mapping[str, Any]
         )
     elif "batch" in line:
         first = len(entries)
-        entries.extend(map(_read_entry, line["letters"]))
+        entries.extend(_read_entry(each, alone=bool(line.get("alone"))) for each in line["letters"])
         batches[line["batch"]] = range(first, len(entries))
         receipt.batches = line["batch"]
     elif "done" in line:
@@ -264,7 +266,7 @@ def _mark(entries: list[ReceiptEntry], numbers: Iterable[int], **changed: Any) -
         entries[each] = replace(entries[each], **changed)
 
 
-def _read_entry(line: Mapping[str, Any]) -> ReceiptEntry:
+def _read_entry(line: Mapping[str, Any], *, alone: bool) -> ReceiptEntry:
     to = line.get("to")
     return ReceiptEntry(
         line["id"],
@@ -272,4 +274,5 @@ def _read_entry(line: Mapping[str, Any]) -> ReceiptEntry:
         line.get("sent", line["content"]),
         None if to is None else read_destination(to),
         line.get("letter"),
+        alone=alone,
     )

@@ -91,9 +91,9 @@ class _Undoing:
         self._there = Counter(there)
         self._more = -1 if receipt.command == IMPORT else 1
 
-    def before(self, letters: Sequence[tuple[Message, Leaving | None]]) -> None:
+    def before(self, letters: Sequence[tuple[Message, Leaving | None]], *, alone: bool = False) -> None:
         """Write which letters the next commit puts back."""
-        del letters
+        del letters, alone
         self._writer.write(_undoing(self._restoring.taken, self._there))
 
     def after(self) -> None:

@@ -105,10 +105,11 @@ class ReceiptWriter:
                 "'redelivery dlq resume' goes on with it"
             ) from error
 
-    def before(self, letters: Sequence[tuple[Message, Leaving | None]]) -> None:
+    def before(self, letters: Sequence[tuple[Message, Leaving | None]], *, alone: bool = False) -> None:
         """Write which letters the next commit takes."""
         self._batch += 1
-        self.write({"batch": self._batch, "letters": [self._entry(*each) for each in letters]})
+        how = {"alone": True} if alone else {}
+        self.write({"batch": self._batch, **how, "letters": [self._entry(*each) for each in letters]})
 
     def after(self) -> None:
         """Write that it was confirmed."""
