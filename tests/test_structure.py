@@ -258,6 +258,10 @@ OUR_OWN = {
     "cli/parts/target.py": {"command"},
     "cli/parts/work.py": {"text", "self.moved"},
     "cli/policy.py": {"text"},  # a converted file, where no terminal is
+    "cli/watching/screen.py": {  # codes of a terminal
+        "''.join((each.segment.text for each in controls)).encode()",
+        "self._console.file.fileno()",
+    },
     "cli/watching/views.py": {"head", "_line(name, numbers, name_width)", "more", "found.kind"},
 }
 
