@@ -114,8 +114,8 @@ class LetterWork:
             raise typer.Exit
         if not yes:
             if not sys.stdin.isatty():
-                look = "" if self.planned.unseen else ", or --dry-run to look only"
-                raise ConfigError(f"this would {what.format(letters)}: add --yes{look}")
+                other = "" if self.planned.unseen else ", or --dry-run to look only"
+                raise ConfigError(f"this would {what.format(letters)}: add --yes{other}")
             if not typer.confirm(visible(f"{what.format(letters).capitalize()}?"), err=True):
                 raise typer.Exit(1)
         self._begin_receipt(edits, asked)

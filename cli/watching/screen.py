@@ -104,13 +104,13 @@ def _ended_once() -> Iterator[None]:
 def _left_while_stopped(view: ScreenView, keys: _Keys) -> Iterator[None]:
     def stop(number: int, _frame: FrameType | None) -> None:
         view.leave()
-        keys.give_back()
+        keys.release()
         handler = signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)  # it stands still here until somebody continues it
         signal.signal(number, handler)
         come_back()
 
-    def come_back(*_: object) -> None:  # also after a stop that no program is told of (kill -STOP)
+    def come_back(*_: object) -> None:  # also after a stop of which no program is notified (kill -STOP)
         keys.take()
         view.come_back()
 
@@ -136,7 +136,7 @@ class _Keys:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self.give_back()
+        self.release()
 
     def take(self) -> None:
         """Read them as they are typed. In the background that stops the program, until it is continued once more."""
@@ -147,7 +147,7 @@ class _Keys:
             with suppress(InterruptedError, termios.error):
                 tty.setcbreak(sys.stdin, termios.TCSADRAIN)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Read them as before."""
         import termios
 

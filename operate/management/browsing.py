@@ -104,7 +104,7 @@ def _value(message: Message, name: str) -> Value:
 
 @runtime_checkable
 class PartlyReceived(Protocol):
-    """What a management shows of a message, where a consumer over the connection's protocol gets less."""
+    """A source that a management shows, where a consumer over the connection's protocol gets less."""
 
     def unreceived(self) -> frozenset[str]:
         """The names of headers that a consumer does not get."""

@@ -234,7 +234,7 @@ def test_a_stopped_one_leaves_the_terminal_and_comes_back_to_it(broker: Embedded
         at.type("fg\n")
         at.until("sent.meanwhile", "in flight", since=seen)
         assert termios.tcgetattr(at.theirs) != at.before
-        os.kill(int(at.got.rpartition(b"stopped: ")[2].split()[0]), signal.SIGSTOP)  # which no program is told of
+        os.kill(int(at.got.rpartition(b"stopped: ")[2].split()[0]), signal.SIGSTOP)  # of which no program is notified
         seen = at.until("stopped: ", since=len(at.got))
         at.type("fg\n")
         at.until("in flight", since=seen)
