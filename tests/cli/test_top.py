@@ -132,7 +132,7 @@ if not child:
     os.execv(sys.argv[1], sys.argv[1:])
 while os.WIFSTOPPED(status := os.waitpid(child, os.WUNTRACED)[1]):
     os.tcsetpgrp(0, os.getpid())
-    print(f"stopped: {child}", flush=True)
+    print(f"child {child}; stopped: ", flush=True)
     if sys.stdin.readline() == "fg\\n":
         os.tcsetpgrp(0, child)
     os.kill(child, signal.SIGCONT)
@@ -234,7 +234,9 @@ def test_a_stopped_one_leaves_the_terminal_and_comes_back_to_it(broker: Embedded
         at.type("fg\n")
         at.until("sent.meanwhile", "in flight", since=seen)
         assert termios.tcgetattr(at.theirs) != at.before
-        os.kill(int(at.got.rpartition(b"stopped: ")[2].split()[0]), signal.SIGSTOP)  # of which no program is notified
+        found = re.search(rb"child (\d+);", at.got)
+        assert found is not None
+        os.kill(int(found[1]), signal.SIGSTOP)  # of which no program is notified
         seen = at.until("stopped: ", since=len(at.got))
         at.type("fg\n")
         at.until("in flight", since=seen)
