@@ -14,7 +14,8 @@ PLACES: Final = (
     Option(
         "url",
         read.url,
-        "The broker: `stomp://`, `stomp+ssl://`, `amqp://` or `amqps://`, host, port.",
+        "The broker: `stomp://`, `stomp+ssl://`, `amqp://` or `amqps://`, host, port; or several of one cluster: "
+        "`failover:(url,url)`.",
         where=_ALL,
         required=_ALL,
     ),

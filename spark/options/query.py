@@ -8,13 +8,12 @@ from typing import Any, Final, Literal, Self
 
 from redelivery.model.destinations import Destination, Queue, SubscriptionName
 from redelivery.model.errors import ConfigError
-from redelivery.policies.connection_url import parse_connection_url
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
 from redelivery.policies.destinations.patterns import matches
 from redelivery.spark.options.names import unknown_name
 from redelivery.spark.options.subscriptions import check_topics, identity
 from redelivery.spark.options.table import READ, READ_STREAM, WRITE, Option, options_of
-from redelivery.spark.options.values import shown_size
+from redelivery.spark.options.values import brokers, masked, shown_size
 from redelivery.spark.rows.column_names import COLUMNS, PROPERTIES
 
 _HIDDEN: Final = frozenset(("password", "storage_options"))  # file systems are given their keys in the latter
@@ -48,7 +47,7 @@ class _Options:
     @property
     def masked_url(self) -> str:
         """The URL, without a password."""
-        return parse_connection_url(self.url).masked
+        return masked(self.url)
 
     def __repr__(self) -> str:
         shown = []
@@ -266,22 +265,23 @@ class _Given:
         return None if text is None else option.parse(self._names.get(option.name, option.name), text)
 
     def _check_login(self) -> None:
-        url = parse_connection_url(self.values["url"])
-        for name, there in (("username", url.username), ("password", url.password)):
-            if name in self and there is not None:
+        urls = brokers(self.values["url"])
+        for name in ("username", "password"):
+            if name in self and any(getattr(each, name) is not None for each in urls):
                 raise ConfigError(f"{name} is given twice, as an option and in the url: leave one of them out")
         passwords = [name for name in ("password", "passwordFile", "passwordEnv") if name in self]
-        if len(passwords) > 1 or (passwords and url.password is not None):
+        if len(passwords) > 1 or (passwords and any(each.password is not None for each in urls)):
             others = passwords[1:] or ["the url"]
             raise ConfigError(f"the password is given by {passwords[0]} and by {others[0]}: leave one of them out")
-        if passwords and "username" not in self and url.username is None:
+        if passwords and "username" not in self and any(each.username is None for each in urls):
             raise ConfigError(f"{passwords[0]} is given without username: add the option username")
         if "tlsKey" in self and "tlsCert" not in self:
             raise ConfigError("tlsKey has no effect without tlsCert: add the file of the certificate")
-        if any(name in self for name in ("tlsCa", "tlsCert")) and url.scheme in _ENCRYPTED:
+        plain = [each.scheme for each in urls if each.scheme in _ENCRYPTED]
+        if plain and any(name in self for name in ("tlsCa", "tlsCert")):
             raise ConfigError(
-                f"tlsCa and tlsCert have no effect with {url.scheme}://, which is not encrypted: write "
-                f"{_ENCRYPTED[url.scheme]}:// and the port of the broker's TLS listener"
+                f"tlsCa and tlsCert have no effect with {plain[0]}://, which is not encrypted: write "
+                f"{_ENCRYPTED[plain[0]]}:// and the port of the broker's TLS listener"
             )
 
 
@@ -320,7 +320,7 @@ def _check_source(options: SourceOptions, given: _Given) -> None:
 
 
 def _check_dead_letters(options: SourceOptions, given: _Given) -> None:
-    in_url = parse_connection_url(options.url).redelivery_policy is not None
+    in_url = any(each.redelivery_policy is not None for each in brokers(options.url))
     for name in ("maxRedeliveries", "redeliveryDelay"):
         if in_url and name in given:
             raise ConfigError(f"{name} contradicts jms.redeliveryPolicy.* in the url: leave one of them out")

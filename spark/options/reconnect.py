@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from dataclasses import replace
 from typing import Final, Protocol
 
 import redelivery
@@ -18,9 +19,10 @@ from redelivery.model.errors import (
     RequestTimeoutError,
 )
 from redelivery.policies.dead_letters import DeadLetterStrategy
-from redelivery.policies.reconnect import ReconnectPolicy
+from redelivery.policies.reconnect import NO_LIMIT, ReconnectPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.spark.options.credentials import Credentials, read_password, tls_context
+from redelivery.transports.failover import is_failover, parse_failover_url
 from redelivery.transports.wire.clock import monotonic
 
 LOST = (ConnectError, ConnectionLostError, RequestTimeoutError)  # what a new connection may cure
@@ -62,6 +64,7 @@ def connect(
     prefetch: int | None = None,
     application: str | None = None,
     patience: float = 30.0,
+    first: int | None = None,
 ) -> redelivery.Connection:
     """A started connection, which is tried again with back-off until `maxReconnectTime` has passed.
 
@@ -73,6 +76,7 @@ def connect(
         application: for the passports of its dead letters.
         reconnect: how, where `maxReconnectTime` does not say so.
         patience: seconds that an answer of the broker may take.
+        first: the broker of a ``failover:`` list that is asked first, see `connected_to`; None: as the URL says.
 
     Raises:
         ConnectError: the broker was not reached in that time; the text names it.
@@ -91,12 +95,16 @@ def connect(
         client_id=client_id,
         prefetch=prefetch,
         application=application,
-        reconnect=reconnect or _policy(broker.max_reconnect_time, comes_back=comes_back),
+        reconnect=_with_list(broker.url, reconnect or _policy(broker.max_reconnect_time, comes_back=comes_back), first),
         connect_timeout=min(_CONNECT_TIMEOUT, max(1.0, broker.max_reconnect_time)),
         request_timeout=patience,
         close_timeout=min(_CLOSE_TIMEOUT, patience),
     )
     given_up = stopped or threading.Event()
+    if first:
+        servers = list(options.servers.items())
+        servers.insert(0, servers.pop(first % len(servers)))
+        options = replace(options, servers=dict(servers))
     core = ConnectionCore(options)
     connection = Connection(core)
     until = monotonic() + min(_CLIENT_ID_HELD, broker.max_reconnect_time)
@@ -120,6 +128,13 @@ def connect(
     return connection
 
 
+def connected_to(connection: redelivery.Connection) -> int:
+    """The number, from 0, of the broker in the URL's list to which it was connected last."""
+    core = connection._core
+    names = list(core.options.servers)
+    return names.index(core.dialer.last) if core.dialer.last in names else 0
+
+
 def check_reachable(connection: redelivery.Connection, broker: BrokerOptions, error: JMSError) -> None:
     """Raise ConnectError where the connection does not come back after ``error``; the text names the broker."""
     try:
@@ -131,6 +146,28 @@ def check_reachable(connection: redelivery.Connection, broker: BrokerOptions, er
 def _unreachable(connection: redelivery.Connection, broker: BrokerOptions, error: JMSError) -> ConnectError:
     seconds = f"{broker.max_reconnect_time:g} s (maxReconnectTime)"
     return ConnectError(f"{connection.url} could not be reached for {seconds}: {error}")
+
+
+def _with_list(url: str, policy: ReconnectPolicy, first: int | None) -> ReconnectPolicy:
+    """The policy with what a ``failover:`` URL says; `maxReconnectTime` bounds it all the same."""
+    if not is_failover(url):
+        return policy
+    said = parse_failover_url(url).reconnect
+    most, startup = policy.maximum_attempts, policy.startup_maximum_attempts
+    if startup == sys.maxsize:  # only `maxReconnectTime` limits it
+        limits = [each for each in (said.startup_maximum_attempts, said.maximum_attempts) if each != NO_LIMIT]
+        startup = limits[0] if limits else startup
+    return replace(
+        policy,
+        initial_delay=said.initial_delay,
+        maximum_delay=said.maximum_delay,
+        multiplier=said.multiplier,
+        use_exponential_back_off=said.use_exponential_back_off,
+        maximum_attempts=said.maximum_attempts if most == NO_LIMIT else most,
+        startup_maximum_attempts=startup,
+        randomize=said.randomize and first is None,
+        priority_backup=said.priority_backup and most != 0,
+    )
 
 
 def _policy(seconds: float, *, comes_back: bool) -> ReconnectPolicy:

@@ -13,11 +13,12 @@ from redelivery.model.destinations import Destination, SubscriptionName, Topic, 
 from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.model.suggestions import did_you_mean
 from redelivery.policies.checks import read_flag, read_whole
-from redelivery.policies.connection_url import parse_connection_url
+from redelivery.policies.connection_url import ConnectionURL, parse_connection_url
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
 from redelivery.spark.log.store.locations import check_location
 from redelivery.spark.rows.column_names import COLUMNS
 from redelivery.transports.dialects.detect import check_name
+from redelivery.transports.failover import is_failover, parse_failover_url
 
 Parser: TypeAlias = Callable[[str, str], Any]
 
@@ -124,32 +125,43 @@ def shown_size(value: int) -> str:
 
 
 def url(name: str, value: str) -> str:
-    """A connection URL of a broker that other processes can reach; what the options say may not be said there."""
-    if value.strip().lower().startswith("failover:"):
-        raise ConfigError(
-            f"{name}: failover: cannot be used in Spark until a later version: give the URL of one broker; the source "
-            "connects to it again, for maxReconnectTime, when it was lost"
-        )
+    """A connection URL of brokers that other processes can reach; what the options say may not be said there."""
     try:
-        parsed = parse_connection_url(value)
+        found = brokers(value)
+        shown = f"{name}={masked(value)!r}"
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from None  # the error shows no password; its traceback would
-    shown = f"{name}={parsed.masked!r}"
-    if parsed.scheme == "vm":
-        raise ConfigError(
-            f"{shown}: a vm broker lives inside one process, and Spark's workers are others; use stomp:// or amqp://"
+    for parsed in found:
+        if parsed.scheme == "vm":
+            raise ConfigError(
+                f"{shown}: a vm broker lives inside one process, and Spark's workers are others; use stomp:// or amqp://"
+            )
+        if parsed.scheme not in SCHEMES:
+            raise ConfigError(f"{shown}: the scheme must be one of {', '.join(SCHEMES)}")
+        said = (
+            (parsed.prefetch, "jms.prefetchPolicy.*", "use the option prefetch"),
+            (parsed.client_id, "jms.clientID", "use the option clientId, which is that of a subscription"),
+            (
+                parsed.non_blocking_redelivery,
+                "jms.nonBlockingRedelivery",
+                "the source redelivers in order; leave it out",
+            ),
         )
-    if parsed.scheme not in SCHEMES:
-        raise ConfigError(f"{shown}: the scheme must be one of {', '.join(SCHEMES)}")
-    said = (
-        (parsed.prefetch, "jms.prefetchPolicy.*", "use the option prefetch"),
-        (parsed.client_id, "jms.clientID", "use the option clientId, which is that of a subscription"),
-        (parsed.non_blocking_redelivery, "jms.nonBlockingRedelivery", "the source redelivers in order; leave it out"),
-    )
-    for part, option, advice in said:
-        if part is not None:
-            raise ConfigError(f"{shown}: {option} has no effect here: {advice}")
+        for part, option, advice in said:
+            if part is not None:
+                raise ConfigError(f"{shown}: {option} has no effect here: {advice}")
     return value
+
+
+def brokers(value: str) -> tuple[ConnectionURL, ...]:
+    """The brokers of a URL: several where it is a ``failover:`` one. Raises ConfigError: it has not the form of one."""
+    urls = parse_failover_url(value).urls if is_failover(value) else (value,)
+    return tuple(map(parse_connection_url, urls))
+
+
+def masked(value: str) -> str:
+    """A URL, without passwords."""
+    return parse_failover_url(value).masked if is_failover(value) else parse_connection_url(value).masked
 
 
 def place(name: str, value: str) -> Destination:

@@ -39,7 +39,8 @@ _MOMENT: Final = 0.02  # seconds without a message after which a queue has nothi
 class SharePartition(InputPartition):
     """One task's share: ``quota`` messages at most, kept as the segment ``seq``-``part``, one of ``parts``.
 
-    ``first``: seconds that it waits for a first message. ``doubt``: of `Wal.entries_in_doubt`.
+    ``first``: seconds that it waits for a first message. ``doubt``: of `Wal.entries_in_doubt`. ``broker``: of a list,
+    where the messages were seen.
     """
 
     seq: int
@@ -50,6 +51,7 @@ class SharePartition(InputPartition):
     epoch: int
     first: float
     doubt: Sequence[str]
+    broker: int = 0
 
 
 class ExecutorStreamReader(JmsStreamReader):
@@ -116,8 +118,9 @@ class ExecutorStreamReader(JmsStreamReader):
         if self.deadline is not None:  # a batch of nothing ends the query, so a broker that is slow to push has as long
             wait = max(wait, self.options.available_now_idle)
         doubt = self.wal.entries_in_doubt()
+        broker = 0 if self._probe is None else self._probe.broker
         return [
-            SharePartition(last.seq, part, last.parts, share + (part < more), last.wal, self.epoch, wait, doubt)
+            SharePartition(last.seq, part, last.parts, share + (part < more), last.wal, self.epoch, wait, doubt, broker)
             for part in range(last.parts)
         ]
 
@@ -197,7 +200,8 @@ class ExecutorStreamReader(JmsStreamReader):
         quota = max(1, share.quota >> min(context.attemptNumber() if context is not None else 0, 30))
         size = min(options.segment_bytes, min(options.max_bytes_per_batch, options.max_pending_bytes) // share.parts)
         settings = replace(options, prefetch=min(options.prefetch, quota))
-        with BatchReceiver(settings, _SegmentsInDoubt(wal, share), prefetch=settings.prefetch) as receiver:
+        known = _SegmentsInDoubt(wal, share)
+        with BatchReceiver(settings, known, prefetch=settings.prefetch, broker=share.broker) as receiver:
             batch = receiver.receive(quota, size, self._pause, first=share.first)
             self._keep(receiver, share, batch)
 

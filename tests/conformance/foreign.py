@@ -64,7 +64,10 @@ def _send_stomp(url: str, head: bytes, messages: tuple[bytes, ...]) -> None:
 def _frame(file: Any) -> bytes:
     found = bytearray()
     while not found.endswith(b"\0"):
-        found += file.read(1)
+        byte = file.read(1)
+        if not byte:
+            raise ConnectionError("the broker has closed the connection")
+        found += byte
     return bytes(found)
 
 

@@ -164,6 +164,7 @@ def test_a_batch_during_which_the_connection_was_lost_is_received_anew(place: Pl
     scheme, _, port = place.url.rpartition(":")
     gate = opened.enter_context(Gate("127.0.0.1", int(port)))
     source = receiver(place, opened, url=f"{scheme}:{gate.port}")
+    assert receiving(source) is None  # it is connected
     place.send("a", "b")
     cut = threading.Timer(0.1, gate.shut, [0.0])
     cut.start()

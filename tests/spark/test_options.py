@@ -207,12 +207,6 @@ def test_what_is_missing_is_named(name: str) -> None:
         SourceOptions.parse({each: text for each, text in SOURCE.items() if each != name})
 
 
-def test_failover_waits_for_a_later_version() -> None:
-    text = refusal(url=f"failover:(stomp://anna:{SECRET}@h,stomp://i)")
-    assert text.startswith("url: failover: cannot be used in Spark until a later version: give the URL of one broker")
-    assert SECRET not in text
-
-
 @pytest.mark.parametrize(
     ("text", "seconds"), [("100ms", 0.1), ("2s", 2.0), ("0.25", 0.25), ("3", 3.0), ("50 ms", 0.05)]
 )

@@ -13,6 +13,7 @@ from redelivery.model.errors import MessageFormatError
 from redelivery.spark.options.credentials import read_password, tls_context
 from redelivery.spark.options.query import BrowseOptions
 from redelivery.spark.rows.columns import Columns
+from redelivery.transports.failover import asked_once
 
 _ROWS: Final = 10_000  # of a batch
 _BYTES: Final = 64 << 20  # of bodies, at which a batch ends before
@@ -76,6 +77,7 @@ class BrowseReader(DataSourceReader):
                 password=read_password(options),
                 tls=tls_context(options),
                 dialect=options.dialect,
+                reconnect=asked_once(options.url),
                 start=False,
             ) as connection,
             connection.session() as session,

@@ -12,10 +12,10 @@ import redelivery
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import InDoubtError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message
-from redelivery.policies.connection_url import parse_connection_url
 from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.options.reconnect import LOST, connect
+from redelivery.spark.options.values import brokers
 from redelivery.transports.dialects.amqp import DepthQuestion
 from redelivery.transports.dialects.detect import depth_question
 
@@ -49,7 +49,7 @@ class QueueDepth:
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="redelivery-depth", daemon=True)
         places = options.destinations
-        amqp = parse_connection_url(options.url).scheme.startswith("amqp")  # over STOMP no broker is asked
+        amqp = any(each.scheme.startswith("amqp") for each in brokers(options.url))  # over STOMP no broker is asked
         if amqp and all(each.scheme == "queue" and not each.is_pattern for each in places):
             self._thread.start()
 
@@ -88,6 +88,9 @@ class QueueDepth:
         question = depth_question(connection.dialect)
         if question is None:
             return False
+        if not connection.metadata.protocol.startswith("AMQP"):  # the other broker of a list
+            self._number = None
+            return True
         total = 0
         try:
             for each in self._options.destinations:

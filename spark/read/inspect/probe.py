@@ -11,7 +11,7 @@ import redelivery
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import RequestTimeoutError
 from redelivery.spark.options.query import SourceOptions
-from redelivery.spark.options.reconnect import LOST, check_reachable, connect
+from redelivery.spark.options.reconnect import LOST, check_reachable, connect, connected_to
 from redelivery.spark.read.inspect.capable import check_connection
 from redelivery.spark.read.inspect.depth import QueueDepth
 from redelivery.spark.read.receiving.consumer_group import consumers_of
@@ -73,6 +73,11 @@ class Probe:
                     self._forget()
             if monotonic() + pause > until or self._closed.wait(pause):
                 return False
+
+    @property
+    def broker(self) -> int:
+        """The broker of a list that was asked last: its messages are what a batch is planned for."""
+        return 0 if self._connection is None else connected_to(self._connection)
 
     def report(self) -> dict[str, int]:
         """The number of connections made so far, and `queueDepth` where it is known."""

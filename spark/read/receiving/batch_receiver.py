@@ -32,6 +32,7 @@ from redelivery.policies.dead_letters import (
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.options.reconnect import LOST, check_reachable, connect
+from redelivery.spark.read.inspect.capable import check_connection
 from redelivery.spark.read.receiving.bad_messages import BadMessageError, CountedStrategy, dead_letter
 from redelivery.spark.read.receiving.consumer_group import ConsumerGroup, consumers_of
 from redelivery.spark.read.receiving.duplicates import Duplicates, SegmentsInDoubt
@@ -56,6 +57,7 @@ class BatchReceiver:
         in_doubt: the segments whose messages the broker may redeliver.
         prefetch: the consumer's window, in messages.
         stopped: set when nobody wants the messages any more, which ends every wait.
+        broker: of a list, which is asked first; None: as the URL says.
     """
 
     def __init__(
@@ -65,9 +67,11 @@ class BatchReceiver:
         *,
         prefetch: int,
         stopped: threading.Event | None = None,
+        broker: int | None = None,
     ) -> None:
         self._options = options
         self._prefetch = prefetch
+        self._broker = broker
         self._stopped = stopped or threading.Event()
         self._duplicates = Duplicates(in_doubt, self._stopped) if options.dedupe == "inDoubt" else None
         self._builder = BatchBuilder(options, load_converter(options.converter), self._duplicates)
@@ -206,7 +210,9 @@ class BatchReceiver:
             client_id=options.client_id,
             prefetch=self._prefetch,
             application=options.application,
+            first=self._broker,
         )
+        check_connection(self._connection, options)
         return self._connection
 
     def _begun(self, connection: redelivery.Connection, seconds: float) -> bool:
