@@ -67,7 +67,7 @@ FAULTS = {
         {"limit": 2, "selectors": True},
     ),
     "a header is not looked at where the broker has no selectors": Fault(
-        "operate.letters.selection",
+        "operate.management.browsing",
         "            return message.priority",
         "            return None",
         test_letters.test_a_selector_that_is_judged_here_sees_the_headers,
