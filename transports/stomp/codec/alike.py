@@ -60,6 +60,8 @@ class HeadReader:
         fields, properties = shape.fields(values), {name: values[at] for name, at in shape.properties}
         if shape.escaped and "\\" in text:
             version = self._version
+            if "\\" in text.replace("\\c", ""):  # other escapes than that of a colon, in any header
+                parse_headers(head, version)  # raises where one is wrong
             fields = [unescape(each, version) if each and "\\" in each else each for each in fields]
             for name, value in properties.items():
                 if "\\" in value:

@@ -200,7 +200,7 @@ class StompFields:
             None if kind is None or self.is_sections() else kind,
             _sent_ms(sent, dialect),
             self.expires_at(),
-            4 if priority is None else min(9, _number(priority)),
+            min(9, _number(priority or "4")),
             self.persistent(),
             group,
             None if sequence is None else -1 if sequence == "-1" else _number(sequence),
