@@ -38,8 +38,8 @@ FAULTS = {
     ),
     "the back-off after a loss is one step late": Fault(
         "client.connection.dialing",
-        "policy.delay(self._waits)",
-        "policy.delay(self._waits + (self._waits > 1))",
+        "policy.delay(self._waits, None, elapsed)",
+        "policy.delay(self._waits + (self._waits > 1), None, elapsed)",
         test_waits_between_attempts.test_after_a_loss_the_second_attempt_waits_the_second_delay,
     ),
     "the back-off after a loss begins with the second delay": Fault(

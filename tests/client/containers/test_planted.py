@@ -48,8 +48,8 @@ FAULTS = {
     ),
     "the ledger takes 0 s for no time": Fault(
         "client.ledger.redelivery",
-        "    if ruling.after is not None:",
-        "    if ruling.after:",
+        "    if ruling.after is not None or",
+        "    if ruling.after or",
         test_when_again.test_after_0_is_at_once,
         {"after": 0.0, "returned": True},
     ),
