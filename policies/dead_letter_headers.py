@@ -45,8 +45,7 @@ _BROKER_OWNED: Final = frozenset(
         # set by the provider (JMS); JMSXDeliveryCount in a SEND would set Classic's counter
         *("JMSXConsumerTXID", "JMSXDeliveryCount", "JMSXProducerTXID", "JMSXRcvTimestamp", "JMSXState", "JMSXUserID"),
         *("amqp-message-id", "ingress-timestamp"),
-        # of RabbitMQ: what it has dead-lettered itself, and how often a quorum queue has delivered
-        *("x-acquired-count", "x-death", "x-delivery-count"),
+        *("x-acquired-count", "x-delivery-count"),  # how often a quorum queue of RabbitMQ has delivered
         # of an earlier dead letter
         *(FAILURE_CAUSE, ORIGINAL_DESTINATION, ORIGINAL_EXPIRATION, ORIGINAL_DELIVERY_MODE, DELIVERY_COUNT),
         *(FAILED_AT, PASSPORT),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -141,3 +143,15 @@ def embedded(protocol: str) -> Iterator[tuple[EmbeddedBroker, str]]:
     ports: dict[str, Any] = {} if protocol == "vm" else {f"{protocol}_port": 0}
     with EmbeddedBroker(f"served-{uuid4().hex}", **ports) as broker:
         yield broker, getattr(broker, f"{protocol}_url")
+
+
+def asked(port: int, path: str, method: str = "GET") -> tuple[int, str]:
+    """The status and the text of a page of this machine."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(request, timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import uuid4
 
 import pytest
-from tests.client.shell import eventually
+from tests.client.shell import asked, eventually
 from tests.client.stingy import Stingy
 
 import redelivery
@@ -31,17 +29,6 @@ from redelivery.client.entry.probes import probes
 from redelivery.operate.watching.app import AppWatch, metrics
 
 HERE = "127.0.0.1"
-
-
-def asked(port: int, path: str, method: str = "GET") -> tuple[int, str]:
-    request = urllib.request.Request(f"http://{HERE}:{port}{path}", method=method)
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(request, timeout=10) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
 
 
 class Worker:

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.client.shell import SOON, eventually
-from tests.client.test_probes import asked
+from tests.client.shell import SOON, asked, eventually
 
 from redelivery.broker import EmbeddedBroker
 
