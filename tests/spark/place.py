@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
@@ -91,3 +94,18 @@ def ask(message: redelivery.Message) -> str:
 def leave(message: redelivery.Message) -> str:
     """A converter that ends its process."""
     sys.exit(f"I cannot stand {message.body}")
+
+
+def damaged(damages: Sequence[Callable[..., None]], short: Collection[tuple[Callable[..., None], int]]) -> Any:
+    """Each damage to each of three segments, as ``damage`` and ``which``; but for ``short``, in the form `all`."""
+    cases = [
+        pytest.param(
+            damage,
+            which,
+            id=f"{damage.__name__}-{place}",
+            marks=() if (damage, which) in short else pytest.mark.long_form,
+        )
+        for damage in damages
+        for which, place in enumerate(("first", "middle", "last"))
+    ]
+    return pytest.mark.parametrize(("damage", "which"), cases)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.spark.place import QUEUE, Place
+from tests.spark.place import QUEUE, Place, damaged
 from tests.spark.streams import ALL, drained, readers, rows
 
 import redelivery
@@ -51,23 +51,10 @@ def overwritten(path: Path) -> None:
     path.write_bytes(content)
 
 
-DAMAGES = pytest.mark.parametrize(
-    "damage", [missing, only_mark_left, truncated, empty, overwritten], ids=lambda each: each.__name__
-)
+_DAMAGES = (missing, only_mark_left, truncated, empty, overwritten)
+DAMAGES = pytest.mark.parametrize("damage", _DAMAGES, ids=lambda each: each.__name__)
 _SHORT = {(missing, 2), (only_mark_left, 0), (truncated, 2), (empty, 0), (overwritten, 2)}
-CASES = pytest.mark.parametrize(
-    ("damage", "which"),
-    [
-        pytest.param(
-            damage,
-            which,
-            id=f"{damage.__name__}-{place}",
-            marks=() if (damage, which) in _SHORT else pytest.mark.long_form,
-        )
-        for damage in (missing, only_mark_left, truncated, empty, overwritten)
-        for which, place in enumerate(("first", "middle", "last"))
-    ],
-)
+CASES = damaged(_DAMAGES, _SHORT)
 RECEIVERS = pytest.mark.parametrize("kind", [DriverStreamReader, ExecutorStreamReader], ids=["driver", "executor"])
 
 

@@ -18,7 +18,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("fsspec")
 
 from fsspec.implementations.memory import MemoryFileSystem
-from tests.spark.place import Place
+from tests.spark.place import Place, damaged
 from tests.spark.streams import ALL, drained, readers, rows
 
 from redelivery.spark.log.damage import DataLossError
@@ -102,19 +102,7 @@ def make(place: Place, location: Mapping[str, str], receiver: str) -> Iterator[C
 
 
 @pytest.mark.parametrize("receiver", ["driver", "executor"])
-@pytest.mark.parametrize(
-    ("damage", "which"),
-    [
-        pytest.param(
-            damage,
-            which,
-            id=f"{damage.__name__}-{place}",
-            marks=() if (damage, which) in _SHORT else pytest.mark.long_form,
-        )
-        for damage in (missing, only_mark_left, truncated, empty, overwritten)
-        for which, place in enumerate(("first", "middle", "last"))
-    ],
-)
+@damaged((missing, only_mark_left, truncated, empty, overwritten), _SHORT)
 @pytest.mark.parametrize("fail", [True, False])
 def test_is_reported(
     place: Place,
