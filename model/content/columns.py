@@ -7,21 +7,10 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from redelivery.model.destinations import Destination
+from redelivery.model.messages import HEADERS
 from redelivery.model.values import Value
 
-NAMES: Final = (
-    "message_id",
-    "destination",
-    "reply_to",
-    "correlation_id",
-    "type",
-    "timestamp",
-    "expiration",
-    "priority",
-    "persistent",
-    "group_id",
-    "group_sequence",
-)
+NAMES: Final = tuple(name for name in HEADERS if name != "delivery_time")
 MessageColumns: TypeAlias = tuple[
     str | None,
     Destination | None,

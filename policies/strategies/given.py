@@ -119,19 +119,19 @@ class Strategy:
 
 def check_wait(wait: WaitBaseT | Strategy | None) -> Strategy | None:
     """The strategy, tried; None: none was given. Raises ConfigError: it is none, or fails."""
-    found = _checked("wait", wait, "tenacity.wait_fixed(5)")
-    for attempt in _TRIED if found is not None and found is not wait else ():
-        assert found is not None
-        found.seconds(attempt, 0.0)
-    return found
+    return _tried(_checked("wait", wait, "tenacity.wait_fixed(5)"), wait, Strategy.seconds)
 
 
 def check_stop(stop: StopBaseT | Strategy | None) -> Strategy | None:
     """The same of a ``stop``."""
-    found = _checked("stop", stop, "tenacity.stop_after_attempt(5)")
-    for attempt in _TRIED if found is not None and found is not stop else ():
-        assert found is not None
-        found.stops(attempt, 0.0)
+    return _tried(_checked("stop", stop, "tenacity.stop_after_attempt(5)"), stop, Strategy.stops)
+
+
+def _tried(found: Strategy | None, given: object, ask: Callable[[Strategy, int, float], object]) -> Strategy | None:
+    """The strategy, asked once for several attempts where it is new."""
+    if found is not None and found is not given:
+        for attempt in _TRIED:
+            ask(found, attempt, 0.0)
     return found
 
 

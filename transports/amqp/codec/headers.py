@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -64,9 +65,9 @@ class AmqpHeaders:
     _found: Found | None
     _fields: Sequence[Any] | None
 
+    @abstractmethod
     def expires_at(self) -> int:
         """Epoch milliseconds, 0 for never or for what cannot be read."""
-        raise NotImplementedError
 
     def header(self, name: str) -> Any:
         """One of `redelivery.model.messages.HEADERS`. Raises MessageFormatError."""
