@@ -87,6 +87,15 @@ def own_properties(message: StompMessage) -> Mapping[str, Any]:
     return {name: value for name, value in found.items() if name not in OURS and is_property(name, dialect)}
 
 
+@pytest.mark.parametrize("line", ["ack:wrong\\x", "priority:", "timestamp:a\\cb", "region:a\\\\cb"])
+def test_an_odd_line_behind_a_usual_one_of_the_same_name(line: str) -> None:
+    link, name = StompFormat(activemq.STOMP, "1.2", Queue("orders")), line.partition(":")[0]
+    for head in (f"MESSAGE\n{name}:1\n", f"MESSAGE\n{line}\n"):
+        message = StompMessage(head.encode(), b"", link)
+        assert said(at_once, message) == said(one_by_one, message)
+        assert said(own_properties, message) == said(lambda each: dict(each.properties()), message)
+
+
 def test_a_subscription_with_more_kinds_of_heads_than_are_remembered() -> None:
     link = StompFormat(activemq.STOMP, "1.2", Queue("orders"))
     for number in (*range(200), *range(200)):
