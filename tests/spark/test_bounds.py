@@ -138,10 +138,11 @@ def test_a_trickle_makes_few_files_while_spark_is_busy(
     start = stream.initialOffset()
     assert stream.latestOffset(start, ALL) == start
     listings.clear()
+    taken = threading.Event()
+    # before the first is sent: who has received all of them waits inside the call that it made before
+    monkeypatch.setattr(BatchReceiver, "_more", seen(BatchReceiver._more, 30, taken))
     for number in range(30):
         place.send(str(number))
-    taken = threading.Event()
-    monkeypatch.setattr(BatchReceiver, "_more", seen(BatchReceiver._more, 30, taken))
     assert taken.wait(20)
     assert not list((place.folder / "seg").glob("*")), "it is open as long as Spark is busy"
     stream.options = place.options(pollInterval="10 s")
