@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 comma  := ,
 READY  := $(VENV)/.ready-$(subst $(comma),+,$(or $(EXTRAS),dev$(comma)amqp))
 
-.PHONY: help setup demo test test-all soak nightly matrix check bench clean
+.PHONY: help setup demo test test-all soak nightly matrix check docs bench clean
 help:            ## this list
 	@sed -nE 's/^([a-z-]+):.*## */\1\t/p' $(MAKEFILE_LIST)
 
@@ -64,6 +64,11 @@ check: $(READY)  ## lint, format, types, import contracts; whether the pages tha
 	@$(BIN)/lint-imports --no-cache
 	@for page in $(PAGES) "-m benchmarks" "-m benchmarks.cpu_page" "-m benchmarks.observers"; do \
 	  $(BIN)/python $$page --check || exit 1; done
+
+docs: $(VENV)/.ready-$(subst $(comma),+,$(or $(EXTRAS),docs))  ## the site, into build/docs; a link that leads nowhere fails
+	@$(BIN)/python -c 'import furo, myst_parser, sphinx' 2>/dev/null || { echo "WITHOUT THE SITE: Sphinx, furo or myst-parser is missing (pip install '.[docs]')"; exit 1; }
+	@$(BIN)/sphinx-build --quiet -n -W --keep-going -j auto -c docs -d build/doctrees . build/docs $(ARGS)
+	@echo "build/docs/index.html written"
 
 bench: $(READY)  ## processor time; ratios to raw stomp.py: a table, JSON and a plot
 	@$(BIN)/python -m benchmarks.cpu_page

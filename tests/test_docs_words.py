@@ -28,9 +28,9 @@ GENERATED = {
 PAGES = sorted(
     [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "DESIGN.md")]
     + [
-        *(ROOT / "docs" / "guide").glob("*.md"),
-        *(ROOT / "docs" / "brokers").glob("*.md"),
-        *(ROOT / "docs" / "spark").glob("*.md"),
+        path
+        for folder in ("guide", "brokers", "spark", "tutorials", "how-to", "explanation", "reference")
+        for path in (ROOT / "docs" / folder).glob("*.md")
     ]
     + [path for path in (ROOT / "docs").glob("*.md") if path.name not in GENERATED]
 )

@@ -1,4 +1,4 @@
-"""Every Python block of the README and the guide runs as written and prints what it says.
+"""Every Python block of the README and the site runs as written and prints what it says.
 
 Nearly all run on the embedded broker. Those that need more say so (see snippets.py): a real broker, or TLS.
 """
@@ -24,7 +24,14 @@ from redelivery.testing.brokers.real import RealBroker
 
 GUIDE = tuple(sorted(f"docs/guide/{path.name}" for path in (ROOT / "docs" / "guide").glob("*.md")))
 SPARK = ("docs/spark.md", *sorted(f"docs/spark/{path.name}" for path in (ROOT / "docs" / "spark").glob("*.md")))
-PAGES = ("README.md", "docs/guide.md", *GUIDE, *SPARK)
+SITE = tuple(  # a page may be without a program here
+    sorted(
+        f"docs/{folder}/{path.name}"
+        for folder in ("tutorials", "how-to", "explanation", "reference")
+        for path in (ROOT / "docs" / folder).glob("*.md")
+    )
+)
+PAGES = ("README.md", "docs/guide.md", *GUIDE, *SPARK, *SITE)
 WITHOUT_PROGRAMS = (
     "guide/brokers",
     "guide/command-line",
@@ -184,7 +191,17 @@ def passes(code: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [*PAGES, *BROKERS, "docs/spark-design.md", "CONTRIBUTING.md", "CHANGELOG.md", "DESIGN.md"]
+    "page",
+    [
+        *PAGES,
+        *BROKERS,
+        "docs/index.md",
+        "docs/spark-design.md",
+        "examples/README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "DESIGN.md",
+    ],
 )
 def test_links_lead_somewhere(page: str) -> None:
     path = ROOT / page
@@ -205,7 +222,8 @@ def leads_somewhere(target: Path, anchor: str) -> bool:
 
 
 def test_the_pages_have_sections_to_run() -> None:
-    assert {section.page for section in SECTIONS} == set(PAGES) - {f"docs/{name}.md" for name in WITHOUT_PROGRAMS}
+    without = {f"docs/{name}.md" for name in WITHOUT_PROGRAMS}
+    assert {section.page for section in SECTIONS} - set(SITE) == set(PAGES) - set(SITE) - without
 
 
 @pytest.mark.parametrize("page", SPARK)
