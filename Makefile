@@ -51,7 +51,7 @@ matrix: $(READY)  ## the tests without real brokers on every Python, with the ol
 	@$(BIN)/python scripts/matrix $(ARGS)
 
 # What scripts write, pages of docs/ and the shell for threads: each has `--check`.
-PAGES := $(addprefix scripts/,unasync conformance-table promises-table selectors-table spark-options policy-captures trace-table \
+PAGES := $(addprefix scripts/,unasync reference conformance-table promises-table selectors-table spark-options policy-captures trace-table \
   differential-report fault-report load-report soak-report spark-report spark-versions)
 
 check: $(READY)  ## lint, format, types, import contracts; whether the pages that scripts write are what they write

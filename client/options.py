@@ -37,7 +37,8 @@ ExceptionListener = Callable[[JMSError], object]  # for asyncio it may be an `as
 class ConnectionKeywords(TypedDict, total=False):
     """The keywords of `connect` and ConnectionFactory beside the URL; what is left out is as the URL says, or as here.
 
-    username, password: the login; ``user:password@host`` in the URL works too.
+    username: who logs in; ``user:password@host`` in the URL works too.
+    password: that of the login, likewise; no log, error or repr shows it.
     client_id: the JMS client id.
     redelivery_policy: one policy for all destinations.
     redelivery_policies: or a policy by destination: a RedeliveryPolicyMap, or a dict of patterns and policies.
@@ -52,8 +53,9 @@ class ConnectionKeywords(TypedDict, total=False):
         not there is an InvalidDestinationError then. ``queue://orders?declare=false`` says it of one queue.
     dialect: whose meaning of the protocol to speak; ``"auto"``, which is the default, finds out.
     tls: an SSLContext instead of the system's, which verifies; refused where the scheme is not encrypted.
-    connect_timeout, request_timeout, close_timeout: seconds (15, 30, 15), the bounds of connecting, of every answer,
-        of closing.
+    connect_timeout: seconds (15) until there must be a connection.
+    request_timeout: seconds (30) until each answer of the broker must have come.
+    close_timeout: seconds (15) that closing takes at most.
     heartbeat: seconds (10) between signs of life; 0 for none.
     management: the broker's management over HTTP, as ``http://user:password@host:15672``; ``https`` uses ``tls``. A
         login that it does not name is the connection's. For what no messaging protocol lets one do; nothing is asked
@@ -65,7 +67,7 @@ class ConnectionKeywords(TypedDict, total=False):
         id by which the broker drops a second one (Artemis, HornetQ). An answer that does not come, although nothing is
         lost, is waited for during the `timeout` of the policy; without one, four times ``request_timeout`` and
         ``heartbeat`` together. Needs ``reconnect=`` or a ``failover:`` URL.
-    observer: called with what happens, as events: see `redelivery.model.events`. From the thread in which it happens,
+    observer: called with what happens, as events: see `redelivery.events`. From the thread in which it happens,
         so it must be quick, and must not use the session; what it raises is logged once.
     application: the name and release of the application, as ``"shop 2.4"``, for the passports of its dead letters.
     passport: True: the dead letters that are sent have one, see `redelivery.Passport`; False: they have none; or a

@@ -146,7 +146,10 @@ class DeadLetterStrategy(ABC):
 
 @dataclass(frozen=True, slots=True)
 class SharedDeadLetterStrategy(DeadLetterStrategy):
-    """One dead-letter queue (or topic) for all: a copy goes there."""
+    """One dead-letter queue (or topic) for all: a copy goes there.
+
+    ``dead_letter_queue``: a name, as ``orders.DLQ`` or ``topic://dead``, or a destination.
+    """
 
     process_non_persistent: bool = field(default=True, kw_only=True)
     dead_letter_queue: Destination | str = DEFAULT_DEAD_LETTER_QUEUE
@@ -163,6 +166,8 @@ class SharedDeadLetterStrategy(DeadLetterStrategy):
 class IndividualDeadLetterStrategy(DeadLetterStrategy):
     """One dead-letter destination per destination: prefix, name and suffix.
 
+    ``queue_prefix``, ``queue_suffix``: what stands before and behind the name of a queue.
+    ``topic_prefix``, ``topic_suffix``: the same of a topic.
     ``use_queue_for_queue_messages``, ``use_queue_for_topic_messages``: it is a queue; False makes it a topic.
     ``on_address``: it is a queue of that address, which the broker makes with its own first dead letter (Artemis'
     auto-create-dead-letter-resources): a copy goes to one that is there, and where it is not the message stays

@@ -25,6 +25,11 @@ BEAN: Final[Mapping[str, str]] = {
 class PrefetchPolicy:
     """Messages sent ahead, by kind of consumer; 0 to 32767, None for the dialect's default.
 
+    ``queue``: to a consumer of a queue.
+    ``topic``: to one of a topic.
+    ``durable_topic``: to one of a durable subscription.
+    ``browser``: to a browser.
+
     Raises:
         ConfigError: a value of a wrong type or out of its range; the text names it.
     """

@@ -72,10 +72,12 @@ class RedeliveryPolicy:
     randomly, after the cap; each moved one is the previous one of the next.
     ``move_first_delay``: with collision avoidance, the first one too; each delay is moved by itself, and capped then,
     with or without back-off. That is Artemis' rule, which policies that are read of its configuration have.
+
     A multiplier, a cap, a percentage and ``move_first_delay`` are refused where their switch is not given: they would
     have no effect. With a switch that is given as False they are kept. What `from_activemq` reads has ActiveMQ's
     meaning in any case: there a multiplier of at most 1 is no back-off, and a cap below the first delay caps the later
     ones.
+
     ``pre_dispatch_check``: a delivery whose count, as the broker says, is beyond the limit is poisoned unseen.
     Where the broker's count charges messages that nobody saw, this is done only if the user asked for it, which
     ``pre_dispatch_check_set`` says: True where the argument was given (None, the default, is "not given").

@@ -39,11 +39,13 @@ class ContainerKeywords(TypedDict, total=False):
     outage_on: what an outage looks like, as of a database: exception classes, ``Exception`` for all, or a callable that
         is given what the handler raised. Without it there is no outage, and each failure is its message's own.
     outage_after: when so many different messages (10) have failed by these in a row, of all workers, nothing is
-        consumed but another message every ``probe_interval`` seconds (5), uncounted, until one succeeds; None: never.
+        consumed but another message every ``probe_interval``, uncounted, until one succeeds; None: never.
+    probe_interval: seconds (5) between these.
     handler_warning_after: seconds (300) after which a handler that has not returned is logged as a WARNING, once for
         each message, with the stack that says where it is; None: never. Nothing else happens to it.
-    subscription: the name of a subscription to the topic that the workers consume: a durable one, or as ``shared`` and
-        ``durable`` say. Several workers need a shared one.
+    subscription: the name of a subscription to the topic that the workers consume. Several workers need a shared one.
+    shared: the subscription is a shared one.
+    durable: the subscription keeps what is sent to the topic while no worker is there; False with ``shared`` only.
     prefetch: of the consumers, as for `Session.consumer`; 0: a worker holds the message that it is handling, and no
         other; None, where there are several: the same, but that more comes ahead to a quick handler (`lanes.Pace`).
     selector, redelivery_policy, bodies: of the consumers, as for `Session.consumer`.
