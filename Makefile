@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 comma  := ,
 READY  := $(VENV)/.ready-$(subst $(comma),+,$(or $(EXTRAS),dev$(comma)amqp))
 
-.PHONY: help setup demo test test-all soak nightly matrix check docs bench clean
+.PHONY: help setup demo test test-all soak nightly matrix check docs bench dist clean
 help:            ## this list
 	@sed -nE 's/^([a-z-]+):.*## */\1\t/p' $(MAKEFILE_LIST)
 
@@ -74,6 +74,9 @@ bench: $(READY)  ## processor time; ratios to raw stomp.py: a table, JSON and a 
 	@$(BIN)/python -m benchmarks.cpu_page
 	@$(BIN)/python -m benchmarks.observers
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+dist: $(VENV)/.ready-dist  ## what is released, from the last commit: wheel, sdist, SBOM, checksums; built twice, installed on every Python
+	@$(BIN)/python scripts/dist $(ARGS)
 
 clean:           ## forget the set-up
 	rm -rf $(VENV) build dist src/*.egg-info

@@ -27,7 +27,7 @@ from redelivery.cli.policy import policy
 from redelivery.cli.run import BrokenModuleError, NoAppError, load
 from redelivery.cli.watching.top import top
 from redelivery.model.errors import ConfigError
-from redelivery.model.version import version
+from redelivery.model.version import VERSION
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 for each in (send, receive, browse, tail):
@@ -41,7 +41,7 @@ app.command()(top)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"redelivery {version()}")
+        print(f"redelivery {VERSION}")
         raise typer.Exit
 
 

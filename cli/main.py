@@ -17,9 +17,9 @@ def main() -> None:
 
 def _run() -> None:
     if sys.argv[1:] == ["--version"]:  # it works without the extra, too
-        from redelivery.model.version import version
+        from redelivery.model.version import VERSION
 
-        print(f"redelivery {version()}")
+        print(f"redelivery {VERSION}")
         return
     try:
         from redelivery.cli.app import app

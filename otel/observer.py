@@ -20,7 +20,7 @@ from redelivery.model.events import (
     Observer,
 )
 from redelivery.model.tracing import Server
-from redelivery.model.version import version
+from redelivery.model.version import VERSION
 from redelivery.otel.firsts import FirstDeliveries
 from redelivery.otel.metrics import Instruments
 from redelivery.otel.names import of_operation
@@ -40,8 +40,8 @@ class TelemetryObserver:
         propagator: TextMapPropagator | None,
         also: Observer | None,
     ) -> None:
-        self._maker = get_tracer("redelivery", version(), tracer_provider, schema_url=_CONVENTIONS)
-        self._instruments = Instruments(get_meter("redelivery", version(), meter_provider, schema_url=_CONVENTIONS))
+        self._maker = get_tracer("redelivery", VERSION, tracer_provider, schema_url=_CONVENTIONS)
+        self._instruments = Instruments(get_meter("redelivery", VERSION, meter_provider, schema_url=_CONVENTIONS))
         self._propagator = propagator
         self._also = None if also is None else GuardedObserver(also)
         self._firsts = FirstDeliveries()

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from redelivery.model.version import version
+from redelivery.model.version import VERSION
 from redelivery.operate.shown import visible
 from redelivery.web.guard import FORM, form_token
 
@@ -60,7 +60,7 @@ _environment = Environment(
 )
 _environment.filters |= {"at": at, "ago": ago, "number": number, "plain": plain}
 _environment.tests["printable"] = str.isprintable  # or a form could not hand it on
-_environment.globals |= {"version": version()}
+_environment.globals |= {"version": VERSION}
 
 
 def link(request: Request, *path: str, **query: object) -> str:

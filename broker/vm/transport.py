@@ -29,7 +29,7 @@ from redelivery.model.errors import (
 )
 from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import unknown_option
-from redelivery.model.version import version
+from redelivery.model.version import VERSION
 from redelivery.transports.dialects.detect import ContradictedError, chosen
 from redelivery.transports.dialects.embedded import MEANING, NO_DECLARING
 from redelivery.transports.runtime import OF_THE_PARENT
@@ -143,7 +143,7 @@ class VmTransport(Transport):
         except (UnsupportedError, ConnectError):
             registry.leave(self._broker, self)
             raise
-        self.peer = Peer("redelivery", version(), "vm", *_meaning(self._broker.core))
+        self.peer = Peer("redelivery", VERSION, "vm", *_meaning(self._broker.core))
 
     def channel(self, mode: AckMode, events: SessionEvents, *, client_id: bool = False) -> Flow[Channel]:  # noqa: ARG002 - all have it
         """One session's channel."""

@@ -19,7 +19,7 @@ from redelivery.model.errors import ConfigError
 from redelivery.model.passport import FailedAttempt, Passport
 from redelivery.model.passport.failures import passport_of
 from redelivery.model.values import from_epoch_ms
-from redelivery.model.version import version
+from redelivery.model.version import VERSION
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.redelivery import NO_LIMIT, RedeliveryPolicy
 from redelivery.transports.wire.clock import utc_now
@@ -160,4 +160,4 @@ def _host() -> str:
 
 @cache
 def _client() -> str:
-    return f"redelivery {version()}, Python {platform.python_version()}"
+    return f"redelivery {VERSION}, Python {platform.python_version()}"

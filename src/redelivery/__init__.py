@@ -190,7 +190,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        return import_module("redelivery.model.version").version()
+        return import_module("redelivery.model.version").VERSION
     if name in ("aio", "events", "otel", "policies"):
         return import_module(f"redelivery.{name}")
     if name not in _HOME:

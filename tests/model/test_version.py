@@ -1,23 +1,26 @@
-"""The version: of the installed package, and of a source that is not installed."""
+"""The version: one place says it, also for a source that is not installed."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
 import zipfile
-from importlib.metadata import version
 from pathlib import Path
 
 import redelivery
+from redelivery.model.version import VERSION
 
 ROOT = Path(__file__).parents[2]
-VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
-def test_it_is_pyprojects() -> None:
-    assert redelivery.__version__ == version("redelivery") == VERSION
-    assert f'_SOURCE: Final = "{VERSION}"' in (ROOT / "model/version.py").read_text()
+def test_it_is_said_in_one_place() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "redelivery.model.version.VERSION"}
+    assert redelivery.__version__ == VERSION
+    assert re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", VERSION)
 
 
 def test_it_is_there_in_a_zip(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ _COPY, _ORIGINAL = re.compile(r"test_asyncio\.py::test_(\w+?)__"), r"test_\1.py:
 ALIKE: Final = frozenset(("stomp", "amqp", "vm", "threads", "asyncio", "uvloop", *CHEAP_PAIRS))
 NOT_FIRST: Final = (
     *("tests/benchmarks/*.py", "tests/faults/test_*kill*.py", "tests/run/*.py", "tests/test_packaging.py"),
+    "tests/versions/test_dist.py",
     *("test_planted*.py", "test_trace_*.py", "test_table.py", "test_store_kill.py", "test_store_memory.py"),
     *("test_docs_words.py", "test_install_from_anywhere.py", "test_real_brokers.py", "test_broker_ports.py"),
     "test_structure.py",

@@ -38,7 +38,7 @@ from redelivery.broker.servers.amqp.links.subscription import SubscriptionLink
 from redelivery.broker.servers.amqp.transactions import OpenTransactions
 from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import InvalidClientIDError, InvalidDestinationError, JMSError
-from redelivery.model.version import version as version_of
+from redelivery.model.version import VERSION
 from redelivery.transports.amqp.engine import AmqpEngine, Event, Handlers, unowned
 
 _CAPABILITIES: Final = ("ANONYMOUS-RELAY", "DELAYED_DELIVERY", "SHARED-SUBS")
@@ -295,7 +295,7 @@ class AmqpServerSession:
         connection = self._engine.connection
         connection.container = f"redelivery-{self.core.name}"
         connection.properties = proton.PropertyDict(
-            {"product": self.core.dialect.product, "version": version_of(), **properties}
+            {"product": self.core.dialect.product, "version": VERSION, **properties}
         )
         connection.offered_capabilities = proton.SymbolList(capabilities)
         connection.open()

@@ -26,7 +26,7 @@ from redelivery.model.errors import (
     ProtocolError,
     SecurityError,
 )
-from redelivery.model.version import version as version_of
+from redelivery.model.version import VERSION
 from redelivery.transports.stomp.codec.frames import VERSIONS, Frame, encode
 from redelivery.transports.wire.clock import epoch_ms
 
@@ -158,7 +158,7 @@ class StompServerSession:
         )
         answer = {
             "version": version,
-            "server": f"{self._core.dialect.server_prefix}{version_of()}",
+            "server": f"{self._core.dialect.server_prefix}{VERSION}",
             "heart-beat": f"{self.wanted_ms},{self.promised_ms}",
             "session": self.name,
         }

@@ -15,7 +15,7 @@ from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.messages import Message
-from redelivery.model.version import version
+from redelivery.model.version import VERSION
 from redelivery.operate.letters.receipts.receipt import FORMAT, PlannedLetter, content_of, contents_of
 from redelivery.operate.letters.records import dead_letter_record, to_record
 from redelivery.operate.letters.routes import Leaving
@@ -78,7 +78,7 @@ class ReceiptWriter:
             "to": None if to is None else str(to),
             "letters": None if planned is None else len(planned),
             "asked": {name: value for name, value in asked.items() if value is not None},
-            "redelivery": version(),
+            "redelivery": VERSION,
         }
         try:
             written.write(head, *map(_planned, planned or ()))
