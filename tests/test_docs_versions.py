@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import runpy
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -53,8 +56,17 @@ def test_the_readme_names_the_versions_that_are_run(protocol: str) -> None:
     assert f"| {title} on {phrase(protocol)}; TLS" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_guide_has_the_table_of_versions() -> None:
-    assert f"\n\n{table()}\n" in (ROOT / "docs" / "guide" / "brokers.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["guide/brokers.md", "versions.md"])
+def test_the_pages_have_the_table_of_versions(page: str) -> None:
+    assert f"\n\n{table()}\n" in (ROOT / "docs" / page).read_text(encoding="utf-8")
+
+
+def test_what_is_supported_are_the_pythons_that_are_run() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pythons = [each.rpartition(" ")[2] for each in project["classifiers"] if re.search(r"Python :: 3\.\d+$", each)]
+    assert f"| Python | {', '.join(pythons)} (CPython)" in (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
+    assert tuple(pythons) == runpy.run_path(str(ROOT / "scripts" / "pythons.py"))["PYTHONS"]
+    assert project["requires-python"] == f">={pythons[0]}"
 
 
 def test_those_who_set_up_the_tests_read_the_same_versions() -> None:
