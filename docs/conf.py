@@ -3,13 +3,13 @@
 Its root is the repository, so that a link leads where it leads on GitHub too: to a page, or to a file of the sources.
 """
 
-import tomllib
+import runpy
 from pathlib import Path
 
 HOME = Path(__file__).parents[1]
 
 project = "redelivery"
-release = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+release = runpy.run_path(str(HOME / "model" / "version.py"))["VERSION"]
 copyright = "the authors of redelivery, Apache-2.0"
 
 extensions = ["myst_parser", "sphinxcontrib.mermaid"]

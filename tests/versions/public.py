@@ -23,7 +23,7 @@ LISTS = Path(__file__).parent / "names"
 MODULES = tuple(
     f"redelivery{name}" for name in ("", ".aio", ".broker", ".events", ".otel", ".policies", ".testing", ".web")
 )
-COMMAND = "$ "  # begins what a shell is told
+COMMAND = "$ "  # before a command
 LIVES = 2  # minor versions, from the one that warns
 
 
