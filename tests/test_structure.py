@@ -239,6 +239,8 @@ SHOWS = ("visible", "as_json", "to_json", "stamp", "len", "version", "_body")
 PRINTS = ("print", "echo", "confirm", "write", "Text")
 # What is neither of others nor a constant: numbers, our own words, and what was made visible before.
 OUR_OWN = {
+    "cli/app.py": {"VERSION"},
+    "cli/main.py": {"VERSION"},
     "cli/console.py": {"shown", "listener.getsockname()[1]", "may"},
     "cli/demo/view.py": {"panel", "text", "step.style", "step.now.format(gone=gone, left=max(0.0, seconds - gone))"},
     "cli/dlq/editing.py": {"left"},
