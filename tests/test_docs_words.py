@@ -29,7 +29,7 @@ PAGES = sorted(
     [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "DESIGN.md")]
     + [
         path
-        for folder in ("guide", "brokers", "spark", "tutorials", "how-to", "explanation", "reference")
+        for folder in ("guide", "brokers", "spark", "tutorials", "how-to", "explanation", "migrating", "reference")
         for path in (ROOT / "docs" / folder).glob("*.md")
     ]
     + [path for path in (ROOT / "docs").glob("*.md") if path.name not in GENERATED]

@@ -24,17 +24,16 @@ from redelivery.testing.brokers.real import RealBroker
 
 GUIDE = tuple(sorted(f"docs/guide/{path.name}" for path in (ROOT / "docs" / "guide").glob("*.md")))
 SPARK = ("docs/spark.md", *sorted(f"docs/spark/{path.name}" for path in (ROOT / "docs" / "spark").glob("*.md")))
-SITE = tuple(  # a page may be without a program here
-    sorted(
-        f"docs/{folder}/{path.name}"
-        for folder in ("tutorials", "how-to", "explanation", "reference")
-        for path in (ROOT / "docs" / folder).glob("*.md")
-    )
+FOLDERS = ("tutorials", "how-to", "explanation", "migrating", "reference")
+SITE = (  # a page may be without a program here
+    *sorted(f"docs/{folder}/{path.name}" for folder in FOLDERS for path in (ROOT / "docs" / folder).glob("*.md")),
+    *("docs/comparison.md", "docs/faq.md", "docs/upgrading.md"),
 )
 PAGES = ("README.md", "docs/guide.md", *GUIDE, *SPARK, *SITE)
 WITHOUT_PROGRAMS = (
     "guide/brokers",
     "guide/command-line",
+    "guide/migrating",
     "spark/operating",
     "spark/options",
     "spark/performance",
@@ -82,6 +81,18 @@ def test_section_runs_on_its_broker(
     play(section, capsys, tmp_path, there)
 
 
+@pytest.mark.parametrize("section", not_spark("embedded"), ids=named)
+def test_section_runs_on_an_embedded_broker(
+    section: Section, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stands for the one that the page has started in another terminal."""
+    monkeypatch.setenv("REDELIVERY_RECEIPTS", str(tmp_path))
+    with EmbeddedBroker("behind-a-page", stomp_port=0) as broker:
+        host, port = broker.stomp_url.removeprefix("stomp://").split(":")
+        there = {"stomp://localhost:61613": broker.stomp_url, '("localhost", 61613)': f'("{host}", {port})'}
+        play(section, capsys, tmp_path, there)
+
+
 @pytest.mark.together("Artemis with a file of its own")
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize("section", not_spark("own-artemis"), ids=named)
@@ -119,8 +130,15 @@ def test_section_runs_in_a_process_of_its_own(section: Section, tmp_path: Path) 
 
 
 def test_every_section_is_run_by_one_of_these_tests() -> None:
-    run_here = {"", "activemq", "artemis", "own-artemis", "rabbitmq4", "tls", "alone"}
-    assert {section.needs for section in SECTIONS} <= run_here
+    run_here = {"", "activemq", "artemis", "embedded", "own-artemis", "rabbitmq4", "tls", "alone"}
+    elsewhere = {"worker"}  # test_tutorials.py
+    assert {section.needs for section in SECTIONS} <= run_here | elsewhere
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_block_is_of_a_language_that_is_run_or_is_no_program_of_ours(page: str) -> None:
+    fences = re.findall(r"^ *```(\S*)", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(fences[::2]) <= {"", "python", "console", "text", "java", "xml", "yaml", "dockerfile", "promql", "ini"}
 
 
 @pytest.mark.parametrize("block", [b for s in SECTIONS for b in s.blocks if b.file], ids=lambda block: block.file)
