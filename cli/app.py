@@ -25,12 +25,13 @@ from redelivery.cli.parts.shown import complain, log_visibly, visible
 from redelivery.cli.parts.target import Properties, values_of
 from redelivery.cli.policy import policy
 from redelivery.cli.run import BrokenModuleError, NoAppError, load
+from redelivery.cli.subscriptions import unsubscribe
 from redelivery.cli.watching.top import top
 from redelivery.model.errors import ConfigError
 from redelivery.model.version import VERSION
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
-for each in (send, receive, browse, tail):
+for each in (send, receive, browse, tail, unsubscribe):
     app.command()(each)
 app.add_typer(dlq, name="dlq")
 app.add_typer(policy, name="policy")

@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "receive": ("q", "--timeout", "0"),
     "browse": ("q",),
     "tail": ("topic://t", "--where", "this is no selector"),
+    "unsubscribe": ("s", "--yes"),
     "dlq queues": (),
     "dlq ls": ("q",),
     "dlq show": ("q",),
