@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from tests.spark.faults.report import Result
 
+_EVENT = re.compile(r"(?:^|, )([^,;]+): (\d+)(?=[,;])")
 _BEGIN = "\n## Random events\n"
 _TEXT = """
 A campaign lets random events meet a query while messages come: one of its processes, or all of them, are killed at a
-random step or moment, a write fails (`full`, `broken`), and where the broker is a real one it is killed too. Each event
-meets a query that has begun anew. Afterwards a run without events has 420 s, and a message that is missing 240 s.
-`foreign` messages are plain STOMP frames, or come from proton without an id. The table has what was run, and nothing
-else; `tests/spark/faults/campaign.py` says how to run a cell.
+random step or moment, a write fails (`full`, `broken`), and where the broker is a real one it is killed too. A
+query that survives an event meets the next one, else it begins anew. Afterwards a run without events has 420 s, and a
+message that is missing 240 s. `foreign` messages are plain STOMP frames, or come from proton without an id; on RabbitMQ
+half of them come from pika without an id. A cell may be run in parts, each with events of its own, which are added up.
+The table has what was run, and nothing else; `tests/spark/faults/campaign.py` says how to run a cell.
 
-| pair | receiver | sender | messages | rows | lost | twice | repeated batches | events | run |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| pair | receiver | sender | events | messages | rows | lost | twice | repeated batches | what happened | run |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
 def with_campaigns(page: str, records: Iterable[str]) -> str:
-    """The page with a row for each record, a line of JSON each; of a cell that was run again, the last time."""
-    found = {(each.pair, each.case): each for each in (Result(**json.loads(line)) for line in records)}
+    """The page with a row for each cell. ``records``: a line of JSON for each part that was run."""
+    found: dict[tuple[str, str], list[Result]] = {}
+    for each in (Result(**json.loads(line)) for line in records):
+        found.setdefault((each.pair, each.case), []).append(each)
     return page.partition(_BEGIN)[0] + _BEGIN + _TEXT + "".join(_row(found[key]) for key in sorted(found))
 
 
@@ -32,9 +38,16 @@ def campaigns_of(page: str) -> str:
     return begin + rest
 
 
-def _row(result: Result) -> str:
-    _, receiver, sender = result.case.split(": ")
-    numbers = (result.sent, result.rows, result.lost, result.twice, result.repeated)
-    seen = f"did not end: {result.problem}" if result.problem else result.seen
-    cells = (result.pair, receiver, sender, *map(str, numbers), seen.replace("|", "\\|"), result.run)
+def _row(results: Sequence[Result]) -> str:
+    _, receiver, sender = results[0].case.split(": ")
+    numbers = [sum(getattr(each, name) for each in results) for name in ("sent", "rows", "lost", "twice", "repeated")]
+    kinds: Counter[str] = Counter()
+    for each in results:
+        kinds.update({kind: int(count) for kind, count in _EVENT.findall(each.seen)})
+    seen = [", ".join(f"{kind}: {count}" for kind, count in sorted(kinds.items()))] if kinds else []
+    seen += [
+        f"a part did not end: {each.problem}".replace("|", "\\|").replace("\n", " ") for each in results if each.problem
+    ]
+    runs = ", ".join(dict.fromkeys(each.run for each in results))
+    cells = (results[0].pair, receiver, sender, str(kinds.total()), *map(str, numbers), "; ".join(seen), runs)
     return f"| {' | '.join(cells)} |\n"

@@ -36,6 +36,7 @@ class Embedded:
     name: str
     url: str
     faults: Faults | None
+    amqp091: str = ""
 
     def kill(self) -> None:
         raise NotImplementedError("it keeps nothing, so there is nothing to find after its restart")
@@ -49,6 +50,10 @@ class Real:
     url: str
     broker: RealBroker
     faults: Faults | None = None
+
+    @property
+    def amqp091(self) -> str:
+        return self.broker.amqp_url if self.broker.name.startswith("rabbitmq") else ""
 
     def kill(self) -> None:
         self.broker.kill()

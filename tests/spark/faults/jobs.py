@@ -101,6 +101,11 @@ class Job:
             raise HungError(f"a query has not ended after {seconds:g} s, with {answer['batches']} batches")
         return _outcome(answer)
 
+    def runs(self, number: int) -> bool:
+        """Check whether the query has not ended yet."""
+        answer = self._ask({"wait": number, "seconds": 0.05}, _ANSWER_SECONDS) if self.alive else None
+        return answer is not None and not answer["ended"]
+
     def stop(self, number: int) -> Outcome:
         """As `query.stop()` does."""
         return _outcome(self._ask({"stop": number}, _ANSWER_SECONDS))
