@@ -15,7 +15,7 @@ from redelivery.spark.log.segments import Extent, segment_extent
 from redelivery.spark.log.store.interface import DamagedError, Tombstone
 from redelivery.spark.log.wal import Wal
 
-__all__ = ["DataLossError", "Survey", "loss", "survey_batch", "survey_chain"]
+__all__ = ["DataLossError", "Survey", "loss", "older_copy", "survey_batch", "survey_chain"]
 
 
 class DataLossError(JMSError):
@@ -73,6 +73,13 @@ def survey_chain(wal: Wal, seq: int, listed: Iterable[SegmentName] | None = None
 def survey_batch(wal: Wal, seq: int, listed: Iterable[SegmentName]) -> Survey:
     """The parts of a batch of receiver=executor that was not committed. See `survey_chain`."""
     return Survey(wal, ((each.part, each) for each in listed if each.seq == seq))
+
+
+def older_copy(wal: Wal, seq: int, parts: int, last: int) -> dict[SegmentName, str]:
+    """The problem of each part of a batch that the checkpoint names, where the log ends with the batch ``last``."""
+    why = f"the checkpoint names batch {seq}, and the log ends with {last}, so walLocation is an older copy"
+    names = [SegmentName(seq, part) for part in range(max(parts, 1))]
+    return {name: f"{wal.store.location}/{name.data} is gone ({why})" for name in names}
 
 
 def loss(lost: Mapping[SegmentName, str]) -> str:

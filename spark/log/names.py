@@ -11,6 +11,7 @@ lost/<seq>-<part>                a task has gone on without the segment (failOnD
 doubt/<seq>-<part>.json          {"since", "keys"}: messages of a committed batch that the broker may redeliver; a
                                  key is [message id or null, digest]. Version 1 had {"since", "ids"}
 commits/<seq>.json               the batch is committed; {part: attempt}: the segments that it was made of
+plans/<seq>                      a query of receiver=executor has planned the batch, or begins behind it
 epochs/<epoch>.json              {"owner", …}: which query has taken the location, the highest number rules
 epochs/<epoch>.left              that query has ended
 attempts/<seq>-<number>          Spark has planned the batch once more
@@ -37,6 +38,7 @@ __all__ = [
     "IDENTITY",
     "IN_DOUBT",
     "LOST",
+    "PLANS",
     "QUARANTINE",
     "SEGMENTS",
     "Extent",
@@ -57,10 +59,11 @@ HEADS: Final = "heads"
 LOST: Final = "lost"
 IN_DOUBT: Final = "doubt"
 COMMITS: Final = "commits"
+PLANS: Final = "plans"
 EPOCHS: Final = "epochs"
 ATTEMPTS: Final = "attempts"
 QUARANTINE: Final = "quarantine"
-FOLDERS: Final = (SEGMENTS, HEADS, LOST, IN_DOUBT, COMMITS, EPOCHS, ATTEMPTS, QUARANTINE)
+FOLDERS: Final = (SEGMENTS, HEADS, LOST, IN_DOUBT, COMMITS, PLANS, EPOCHS, ATTEMPTS, QUARANTINE)
 
 _KEY: Final = re.compile(r"\d+-\d+")
 _SAID: Final = re.compile(r"(\d+)-(\d+)-(\d+)\.ok")

@@ -1,22 +1,27 @@
-"""Records of segments apart from their own files: that they were there, and that a task has left one out.
+"""Records apart from the segments' own files: that one was there, that a task has left it out, that it was planned.
 
 ``heads/`` says that a segment was there, whatever becomes of it and its ``.ok``; without it nothing would miss the last
 one of receiver=driver, or a part of receiver=executor. ``lost/`` tells the process that counts what tasks have found.
+``plans/`` names a batch of receiver=executor before the checkpoint does: a log that does not know what the checkpoint
+names is an older copy.
 """
 
 from __future__ import annotations
 
-from redelivery.spark.log.names import HEADS, LOST, SegmentName
+from collections.abc import Iterable
+
+from redelivery.spark.log.names import HEADS, LOST, PLANS, SegmentName, batch_name, leading_number
 from redelivery.spark.log.store.interface import SegmentStore
 
 __all__ = ["Records"]
 
 
 class Records:
-    """The folders ``heads`` and ``lost`` of one store. Every method raises StoreError when the store fails."""
+    """The folders ``heads``, ``lost`` and ``plans`` of one store. Methods raise StoreError when the store fails."""
 
     def __init__(self, store: SegmentStore) -> None:
         self._store = store
+        self._planned = -1  # the last batch, as far as `plans` says; nothing in a log of an older release
 
     def heads(self) -> list[str]:
         """The files that say of segments that they were there."""
@@ -44,3 +49,22 @@ class Records:
         for each in keys:
             self._store.delete(f"{LOST}/{each}")
         return keys
+
+    def hold_plans(self, files: Iterable[str], names: Iterable[SegmentName]) -> None:
+        """Note the plans that there were as a query began, and the segments: nobody else plans from here on."""
+        plans = [leading_number(each) for each in files]
+        if plans:
+            self._planned = max([*plans, *(each.seq for each in names)])
+
+    def plan(self, seq: int) -> None:
+        """A batch is about to be planned, or a query begins behind it."""
+        if seq > self._planned:
+            self._store.put_if_absent(f"{PLANS}/{batch_name(seq)}", b"")
+            self._planned = seq
+
+    def planned_before(self, seq: int, committed: int) -> int | None:
+        """The last batch that was planned, where ``seq`` was not, so the log is an older copy; None: it may have been.
+
+        ``committed``: the last batch that is. A log that an older release has written, or gone on with, says nothing.
+        """
+        return self._planned if committed <= self._planned < seq else None

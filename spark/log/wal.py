@@ -33,6 +33,7 @@ from redelivery.spark.log.names import (
     HEADS,
     IDENTITY,
     IN_DOUBT,
+    PLANS,
     QUARANTINE,
     SEGMENTS,
     Extent,
@@ -176,7 +177,9 @@ class Wal(FailedBatches):
         found = self.store.files(FOLDERS)
         self._committed.hold(found[COMMITS])
         self._uncommitted.hold(found[IN_DOUBT])
-        return segment_names({**found[SEGMENTS], **found[HEADS]}, lost=True)
+        names = segment_names({**found[SEGMENTS], **found[HEADS]}, lost=True)
+        self.records.hold_plans(found[PLANS], names)
+        return names
 
     def publish(self, seq: int, part: int, data: Data) -> bool:
         """Make a segment durable under this name; False if another one has it (or a tombstone)."""
@@ -330,7 +333,7 @@ class Wal(FailedBatches):
 
     def _tidy(self, found: Mapping[str, Iterable[str]], watermark: int, unread: int, retain: int) -> None:
         """Delete what no query needs any more; what is said of batches that are retained is needed with them."""
-        for folder, last in ((ATTEMPTS, watermark), (QUARANTINE, unread), (HEADS, unread)):
+        for folder, last in ((ATTEMPTS, watermark), (QUARANTINE, unread), (HEADS, unread), (PLANS, watermark - 1)):
             for name in found[folder]:
                 if 0 <= leading_number(name) <= last:
                     self.store.delete(f"{folder}/{name}")

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql.datasource import InputPartition
 
-from redelivery.spark.log.damage import survey_chain
+from redelivery.spark.log.damage import older_copy, survey_chain
 from redelivery.spark.log.segments import Extent
 from redelivery.spark.log.wal import SegmentName
 from redelivery.spark.read.attempts import planned
@@ -121,6 +121,9 @@ class DriverStreamReader(JmsStreamReader):
     def _started(self, seq: int) -> Lanes:
         if self._lanes is None:
             wal, epoch = self.wal, self.epoch
+            there = max([wal.watermark(), *(each.seq for each in self.listed)])
+            if there < seq:
+                self.report_loss(older_copy(wal, seq, 1, there))
             survey = survey_chain(wal, seq, self.listed)
             self.report_loss(survey.lost)
             known = survey.found | {each.seq: Extent() for each in survey.lost}

@@ -17,8 +17,8 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import InputPartition
 
 from redelivery.spark.log.commits import Part
-from redelivery.spark.log.damage import survey_batch
-from redelivery.spark.log.names import numbers_of
+from redelivery.spark.log.damage import older_copy, survey_batch
+from redelivery.spark.log.names import Extent, numbers_of
 from redelivery.spark.log.wal import Wal
 from redelivery.spark.read.attempts import count_attempt
 from redelivery.spark.read.inspect.probe import Probe
@@ -66,7 +66,9 @@ class ExecutorStreamReader(JmsStreamReader):
     def initialOffset(self) -> dict[str, Any]:
         """Behind the last batch that was committed."""
         _ = self.listed
-        return ExecutorOffset(self.wal.identity, self.wal.watermark(), 0, 0).json()
+        begin = self.wal.watermark()
+        self.wal.records.plan(begin)
+        return ExecutorOffset(self.wal.identity, begin, 0, 0).json()
 
     def latestOffset(self, start: Mapping[str, Any], limit: object = None) -> dict[str, Any]:
         """The plan of one more batch when there is something to receive, `pollInterval` after the call at the latest.
@@ -79,18 +81,18 @@ class ExecutorStreamReader(JmsStreamReader):
             ConnectError: the broker was away for longer than `maxReconnectTime`.
             ConfigError: the checkpoint belongs to other segments than `walLocation` has.
         """
-        offset = self._own(start)
+        offset = self._known(start)
         idle = self._probe is not None and self._came_to_nothing(offset)  # a batch of an earlier run says nothing
         if self.deadline is not None and (monotonic() >= self.deadline or idle):
             return dict(start)
         if self._probe is None:
             self._probe = Probe(self.options)
-            _ = self.epoch  # a query that has used these segments before is fenced from here on
         unread = self._unread(offset.seq + 1)
         wait = self.options.poll_interval if self.deadline is None else self.options.available_now_idle
         least = self.delay.least() if self.deadline is None else 1
         if not unread and not self._probe.ready(wait, quiet=self._came_to_nothing(offset), least=least):
             return dict(start)
+        self.wal.records.plan(offset.seq + 1)
         self.delay.planned()
         most = min(row_limit(limit), self.options.max_messages_per_batch)
         parts = max(min(self.options.num_partitions, most), unread)
@@ -98,20 +100,23 @@ class ExecutorStreamReader(JmsStreamReader):
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """The source's latest offset, as the query's progress shows it."""
-        if self._probe is None:
+        if "listed" not in self.__dict__:
             return None
-        offset = {"v": 1, "wal": self.wal.identity}
+        pending = {"pendingRows": 0, "pendingBytes": 0}  # whatever is received belongs to a batch that is planned
         said = Counter(self._counts) + Counter(self._uncommitted)
         counts = {name: said[name] for name in ("uncommittedRows", "uncommittedBytes", *COUNTS, "inDoubt")}
-        return {**offset, **counts, **self._probe.report(), "lostSegments": self.lost}
+        probed = {} if self._probe is None else self._probe.report()
+        return {"v": 1, "wal": self.wal.identity, **pending, **counts, **probed, "lostSegments": self.lost}
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[SharePartition]:
         """The partitions that the offset says. Raises BatchFailedError after `maxBatchAttempts`."""
-        first, last = self._own(start), self._own(end)
+        first, last = self._own(start), self._known(end)
         if first.seq == last.seq:
             return []
         if first.parts and self.wal.watermark() < first.seq:  # Spark does not repeat a commit that died
             self.wal.commit(first.seq, first.parts, retain=self.options.retain_batches, epoch=self.epoch)
+        if self._probe is None:  # Spark repeats it: what is there of it is received, and not done
+            self._count(last.seq, [each for each in self.wal.parts(last.seq, last.parts).values() if each is not None])
         count_attempt(self.wal, self.options, first.seq + 1, last.seq)
         share, more = divmod(last.max, last.parts)
         wait = max(_FIRST, self.options.receive_timeout)
@@ -155,6 +160,21 @@ class ExecutorStreamReader(JmsStreamReader):
         self.wal.check_offset(parsed.wal)
         return parsed
 
+    def _known(self, value: Mapping[str, Any]) -> ExecutorOffset:
+        """The offset, of which the log knows.
+
+        Raises:
+            DataLossError: the log was copied before that batch was planned, and `failOnDataLoss` is true.
+        """
+        offset = self._own(value)
+        _ = self.listed
+        last = self.wal.records.planned_before(offset.seq, self.wal.watermark())
+        if last is not None:
+            self.report_loss(older_copy(self.wal, offset.seq, offset.parts, last))
+            self.wal.quarantine(offset.seq)  # its rows are gone, and others must not come under its number
+        self.wal.records.plan(offset.seq)
+        return offset
+
     def _came_to_nothing(self, offset: ExecutorOffset) -> bool:
         """Check whether the batch that ends there is known to have no rows."""
         if self._nothing[0] != offset.seq:
@@ -166,12 +186,16 @@ class ExecutorStreamReader(JmsStreamReader):
 
     def _count(self, seq: int, parts: Sequence[Part]) -> None:
         """The batch ``seq`` is done; only those are counted that this query has planned."""
-        rows, size = (sum(getattr(each, name) for each in parts) for name in ("rows", "size"))
-        self._uncommitted = {"uncommittedRows": rows, "uncommittedBytes": size}
+        self._is_there(parts)
         if seq >= self._surveyed > 0:
             for each in parts:
                 counts = each.counts or {"received": each.rows, "inDoubt": 1}
                 self._counts = Counter(self._counts) + Counter(counts)
+
+    def _is_there(self, parts: Sequence[Part | Extent]) -> None:
+        """These are received, and Spark has not reported their batch as done."""
+        rows, size = (sum(getattr(each, name) for each in parts) for name in ("rows", "size"))
+        self._uncommitted = {"uncommittedRows": rows, "uncommittedBytes": size}
 
     def _unread(self, seq: int) -> int:
         """The parts that a query before this one has published for a batch that it never planned: this one reads them.
@@ -184,6 +208,8 @@ class ExecutorStreamReader(JmsStreamReader):
             self.report_loss(survey.lost)
             parts = {*survey.found, *(each.part for each in survey.lost)}
             self._surveyed, self._parts = seq, max(parts, default=-1) + 1
+            if survey.found:
+                self._is_there(list(survey.found.values()))
             self.listed = []
         return self._parts if self._surveyed == seq else 0
 

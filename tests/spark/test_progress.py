@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic, sleep
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,6 +50,77 @@ def test_both_receivers_count(broker: EmbeddedBroker, tmp_path: Path, make: Call
     report = reader.reportLatestOffset()
     assert (report["uncommittedRows"], report["uncommittedBytes"]) == (0, 0)
     assert report["received"] == 3
+
+
+def test_what_a_run_before_has_received_is_counted(
+    broker: EmbeddedBroker, tmp_path: Path, make: Callable[..., Any]
+) -> None:
+    """With the checkpoint that knows the batch, and with a new one."""
+    place = Place(broker, tmp_path, "stomp")
+    place.send("a", "b")
+    reader = make(availableNowIdle="1 s")
+    reader.prepareForTriggerAvailableNow()
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ALL)
+    assert rows(reader, start, end) == ["a", "b"]
+    reader.stop()
+    for known in (True, False):
+        again = make()
+        if known and isinstance(again, ExecutorStreamReader):
+            again.partitions(start, end)  # which is all that Spark asks for until the batch is done
+        else:
+            assert again.latestOffset(again.initialOffset(), ALL)["seq"] == end["seq"]
+        report = again.reportLatestOffset()
+        assert (report["uncommittedRows"], report["pendingRows"]) == (2, 0)
+        assert report["uncommittedBytes"] > 200
+        again.stop()
+
+
+@pytest.mark.together("spark")
+@pytest.mark.timeout(200)
+def test_the_listener_hears_a_real_query(spark: Any, broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """Its numbers while it runs; forgotten when it is stopped, and kept when it has failed."""
+    registry = CollectorRegistry()
+    listener = PrometheusListener(registry)
+    place = Place(broker, tmp_path / "wal", "stomp")
+    labels = {"query": "heard", "source": "0"}
+
+    def broken(batch: Any, _: int) -> None:
+        if batch.filter("string(body) = 'bad'").count():
+            raise ValueError("this batch cannot be written")
+
+    def said(name: str, **of: str) -> float | None:
+        return registry.get_sample_value(f"redelivery_spark_{name}", of)
+
+    def start() -> Any:
+        options = {"url": place.url, "destination": "orders", "walLocation": str(place.folder), "linger": "50 ms"}
+        stream = spark.readStream.format("jms").options(**options).load()
+        writer = stream.writeStream.queryName("heard").foreachBatch(broken)
+        return writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+
+    spark.streams.addListener(listener)
+    try:
+        query = start()
+        place.send("a", "b", "c")
+        until(lambda: said("received_total", **labels) == 3)
+        assert (said("lost_segments_total", **labels), said("running", query="heard")) == (0, 1)
+        assert (said("last_progress_timestamp_seconds", query="heard") or 0) > 1.7e9
+        query.stop()
+        until(lambda: said("running", query="heard") is None)
+        assert said("received_total", **labels) is None
+        query = start()
+        place.send("bad")
+        until(lambda: said("running", query="heard") == 0)
+        assert not query.isActive
+    finally:
+        spark.streams.removeListener(listener)
+
+
+def until(done: Callable[[], bool]) -> None:
+    end = monotonic() + 60
+    while not done():
+        assert monotonic() < end, "it has not come within a minute"
+        sleep(0.05)
 
 
 def event(run: str, offset: object, **more: Any) -> Any:
