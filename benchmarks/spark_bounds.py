@@ -1,4 +1,5 @@
-"""``python -m benchmarks.spark_bounds URL``: memory, files and time that the source's process needs.
+"""``python -m benchmarks.spark_bounds URL``: memory, files and time that the source's process needs; ``-`` for the URL
+writes the page only.
 
 Each case runs the reader of `receiver=driver` as Spark calls it, in a process of its own, so that its memory is that of
 the source alone: the figures of docs/spark/performance.md. ``latency`` is the exception: it runs Spark, with
@@ -18,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -34,6 +36,7 @@ from redelivery.spark.read.driver import DriverStreamReader
 
 MIB: Final = 1 << 20
 PATIENCE: Final = 1500.0  # seconds for a case
+PAGE: Final = HERE / "docs" / "spark" / "performance.md"
 RATE: Final = 30.0  # messages a second, when it is measured how late they are
 
 
@@ -90,12 +93,17 @@ def drain(reader: DriverStreamReader, count: int, each: Callable[[int], None] = 
             raise OSError(f"{done} of {count} messages came")
 
 
-def large(url: str, queue: str, count: int, size: int) -> dict[str, float]:
-    """Drain bodies of a MiB with the default options."""
+def large(url: str, queue: str, count: int, size: int) -> dict[str, Any]:
+    """Drain bodies of a MiB with the default options; the result is by broker and protocol."""
+    with redelivery.connect(url) as connection:
+        about = connection.metadata
+        name = f"{about.provider_name} {about.provider_version}, {about.protocol.split()[0]}"
     with reading(url, queue) as reader:
         before = memory("VmRSS")
         drain(reader, count)
-        return {"rss_before_mib": before, "rss_peak_mib": memory("VmHWM"), "messages": count, "body_bytes": size}
+    peak = getrusage(RUSAGE_SELF).ru_maxrss / 1024
+    found = {"rss_before_mib": round(before, 1), "rss_peak_mib": round(peak, 1), "messages": count, "body_bytes": size}
+    return {name: found}
 
 
 def backlog(url: str, queue: str, count: int, size: int) -> dict[str, Any]:
@@ -180,7 +188,7 @@ def latency(url: str, queue: str, count: int, _size: int) -> dict[str, float]:
 
 Case = Callable[[str, str, int, int], Mapping[str, Any]]
 CASES: Final[Mapping[str, tuple[Case, int, int, bool]]] = {  # messages, bytes of a body, whether they are sent before
-    "large": (large, 400, MIB, True),
+    "large": (large, 250, MIB, True),
     "backlog": (backlog, 1_000_000, 200, True),
     "trickle": (trickle, 99, 100, False),
     "pending": (pending, 200_000, 0, False),
@@ -194,6 +202,23 @@ def one(name: str, url: str, queue: str, count: int) -> Mapping[str, Any]:
     return case(url, queue, count, size)
 
 
+def table(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the Markdown table of `large` by broker."""
+    lines = ["| broker, protocol | at the start | at most |", "|---|---|---|"]
+    for name, each in sorted(found.items()):
+        lines.append(f"| {name} | {each['rss_before_mib']:.0f} MiB | {each['rss_peak_mib']:.0f} MiB |")
+    return "\n".join(lines)
+
+
+def write_between(page: Path, what: str, lines: str) -> None:
+    """Put lines into a page, between the two comments that name them. Raises ValueError: they are not there."""
+    before, first, rest = page.read_text(encoding="utf-8").partition(f"<!-- {what} -->")
+    _, last, after = rest.partition(f"<!-- end of {what} -->")
+    if not first or not last:
+        raise ValueError(f"{page} has no place for {what}")
+    page.write_text(f"{before}{first}\n\n{lines}\n\n{last}{after}", encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url", help="a broker that may be used")
@@ -203,15 +228,18 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=output, help="a JSON file that keeps the other cases")
     given = parser.parse_args()
     found = json.loads(given.output.read_text(encoding="utf-8")) if given.output.exists() else {}
-    for name in given.only or CASES:
+    for name in () if given.url == "-" else given.only or CASES:
         _, count, size, before = CASES[name]
         count, queue = given.count or count, f"bench.bounds.{uuid.uuid4().hex[:8]}"
         if before:
             in_process(f"spark_bounds.send({given.url!r}, {queue!r}, {count}, {size})", timeout=PATIENCE)
         call = f"spark_bounds.one({name!r}, {given.url!r}, {queue!r}, {count})"
-        found[name] = in_process(call, timeout=2 * PATIENCE)
-        print(name, json.dumps(found[name]))
+        made = in_process(call, timeout=2 * PATIENCE)
+        print(name, json.dumps(made))
+        found[name] = {**found.get(name, {}), **made} if name == "large" else made
         given.output.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    if given.output == output:
+        write_between(PAGE, "memory by broker", table(found["large"]))
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def outside(options: SourceOptions, folder: Path, count: int, rows: int) -> floa
     store = open_store(str(folder))
     store.make_folders([""])
     done, ends = 0, [(0, 0.0)]
-    with BatchReceiver(options, _Nothing(), prefetch=options.prefetch) as receiver:
+    with BatchReceiver(options, _Nothing()) as receiver:
         while done < count:
             batch = receiver.receive(rows, options.segment_bytes, lambda: BatchPause(0.1))
             if batch is None:

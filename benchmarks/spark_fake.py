@@ -104,8 +104,8 @@ class Ready(Probe):
 class FakeReceiver:
     """`BatchReceiver` without a session."""
 
-    def __init__(self, options: SourceOptions, in_doubt: SegmentsInDoubt, *, prefetch: int, broker: int) -> None:
-        del in_doubt, prefetch, broker
+    def __init__(self, options: SourceOptions, in_doubt: SegmentsInDoubt, *, quota: int, broker: int) -> None:
+        del in_doubt, quota, broker
         (self._destination,) = options.destinations
 
     def receive(self, rows: int, size: int, pace: Pace, *, first: float) -> ReceivedBatch | None:

@@ -1,4 +1,4 @@
-"""ActiveMQ's prefetch policy: how many messages a broker may send ahead of their acknowledgement."""
+"""ActiveMQ's prefetch policy: what a broker may send ahead of its acknowledgement, in messages and in bytes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from redelivery.model.destinations import Destination, Topic
 from redelivery.policies.checks import check_known, check_whole, read_whole
 
 MAX_PREFETCH: Final = 32767
+MAX_BYTES: Final = 1 << 40
+_FIRST: Final = 10  # messages of unknown size
 _ALL: Final = "all"
 BEAN: Final[Mapping[str, str]] = {
     "queuePrefetch": "queue",
@@ -29,6 +31,9 @@ class PrefetchPolicy:
     ``topic``: to one of a topic.
     ``durable_topic``: to one of a durable subscription.
     ``browser``: to a browser.
+    ``max_bytes``: about so many bytes of them, where the protocol can count them or the window can be changed (AMQP,
+    and STOMP but on ActiveMQ). The numbers are the most then, and at most what is good for the broker: a window begins
+    with few messages, and grows while they are small. Browsers have no such bound. None: numbers alone decide.
 
     Raises:
         ConfigError: a value of a wrong type or out of its range; the text names it.
@@ -38,12 +43,15 @@ class PrefetchPolicy:
     topic: int | None = None
     durable_topic: int | None = None
     browser: int | None = None
+    max_bytes: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("queue", "topic", "durable_topic", "browser"):
             value = getattr(self, name)
             if value is not None:
                 check_whole(f"prefetch of {name}", value, 0, MAX_PREFETCH)
+        if self.max_bytes is not None:
+            check_whole("max_bytes of a prefetch", self.max_bytes, 1, MAX_BYTES)
 
     @classmethod
     def of(cls, value: PrefetchPolicy | int | None) -> PrefetchPolicy:
@@ -77,3 +85,24 @@ class PrefetchPolicy:
         if isinstance(destination, Topic):
             return self.durable_topic if durable else self.topic
         return self.queue
+
+
+class GrowingWindow:
+    """A window in messages that is to hold about so many bytes: few at first, as nobody knows how large they are.
+
+    Args:
+        most: messages, however small they are.
+        max_bytes: of all that it holds.
+    """
+
+    def __init__(self, most: int, max_bytes: int) -> None:
+        self._most = most
+        self._bytes = max_bytes
+        self.size = min(most, _FIRST)
+        """Messages, from the last `grow` on."""
+
+    def grow(self, number: int, size: int) -> int:
+        """Return the window after so many more messages of ``size`` bytes together: at most twice that before."""
+        if number:
+            self.size = max(1, min(self._most, 2 * self.size, self._bytes * number // max(1, size)))
+        return self.size

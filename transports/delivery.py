@@ -46,6 +46,7 @@ class LinkSpec:
 
     Attributes:
         window: the prefetch; None: the dialect's default.
+        max_bytes: what is sent ahead has about so many bytes, of at most ``window`` messages; None: those alone count.
         no_local: nothing that its own connection has sent.
         browse: it takes nothing: what comes is never settled, see `Channel.browse_more`.
         subscription: of a topic, which it consumes; None: it has one of its own, without a name.
@@ -58,11 +59,22 @@ class LinkSpec:
     selector: str | None = None
     no_local: bool = False
     window: int | None = None
+    max_bytes: int | None = None
     browse: bool = False
     subscription: SubscriptionName | None = None
     exclusive: bool = False
     pulls: bool = False
     bodies: str = "auto"
+
+    @property
+    def adapts(self) -> bool:
+        """Check whether the dialect chooses the window."""
+        return self.window is None or self.max_bytes is not None
+
+    def ahead(self, default: int) -> int:
+        """Return the prefetch, at least 1, where the dialect's own is ``default`` messages."""
+        window = self.window
+        return default if window is None else max(1, window if self.max_bytes is None else min(window, default))
 
 
 class Link(Generic[C]):
@@ -71,7 +83,7 @@ class Link(Generic[C]):
     Attributes:
         id: filled in by the transport.
         consumer: the session's, above this room: nothing here reads it. It is there before the link is attached.
-        prefetch: None: the dialect's default, filled in by attach.
+        prefetch: None: as the dialect's default; filled in by attach.
         ahead: so many more may come with what is pulled.
         changed: this connection had a consumer of that subscription for another topic, selector or no_local.
         limit: of its queue, as far as attach knows; None: there is none.
@@ -82,7 +94,7 @@ class Link(Generic[C]):
 
     def __init__(self, spec: LinkSpec) -> None:
         self.spec = spec
-        self.prefetch = spec.window
+        self.prefetch = None if spec.adapts else spec.window
         self.ahead = 0
         self.changed = False
         self.limit: ReturnLimit | None = None

@@ -86,7 +86,7 @@ class VmChannel(Channel):
         """Start consuming; a prefetch of 0 is 1."""
         _check_makes(link.destination)
         if link.prefetch is None:
-            link.prefetch = 0 if link.spec.pulls else DEFAULT_PREFETCH
+            link.prefetch = 0 if link.spec.pulls else link.spec.ahead(DEFAULT_PREFETCH)
         self._links += 1
         link.id = str(self._links)
         outbox_of = BrowserOutbox if link.spec.browse else LinkOutbox

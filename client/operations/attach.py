@@ -79,6 +79,7 @@ class ConsumerSpec:
             selector,
             no_local,
             window,
+            windows.max_bytes,
             subscription=named,
             exclusive=exclusive,
             pulls=pulls,

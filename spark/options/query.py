@@ -141,7 +141,7 @@ class SourceOptions(_Options):
     max_receive_time: float
     latency_target: float
     poll_interval: float
-    prefetch: int
+    prefetch: int | None
     ack_chunk: int
     compression: Literal["zstd", "lz4", "none"]
     dedupe: Literal["inDoubt", "off"]

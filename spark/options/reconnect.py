@@ -19,6 +19,7 @@ from redelivery.model.errors import (
     RequestTimeoutError,
 )
 from redelivery.policies.dead_letters import DeadLetterStrategy
+from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.reconnect import NO_LIMIT, ReconnectPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.spark.options.credentials import Credentials, read_password, tls_context
@@ -61,7 +62,7 @@ def connect(
     redelivery_policy: RedeliveryPolicy | None = None,
     dead_letter_strategy: DeadLetterStrategy | None = None,
     client_id: str | None = None,
-    prefetch: int | None = None,
+    prefetch: PrefetchPolicy | int | None = None,
     application: str | None = None,
     patience: float = 30.0,
     first: int | None = None,

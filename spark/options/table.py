@@ -163,7 +163,12 @@ OPTIONS: Final = (
         "How long the source waits for a first message when Spark asks for the latest offset.",
         "1 s",
     ),
-    Option("prefetch", read.whole(1, 32767), "Messages that the broker sends ahead of their acknowledgement.", "200"),
+    Option(
+        "prefetch",
+        read.whole(1, 32767),
+        "Messages that the broker sends ahead of their acknowledgement. Without it: what suits the protocol and the "
+        "broker, about 16 MiB of large ones.",
+    ),
     Option("ackChunk", read.whole(1, 10_000), "Messages taken from the session at a time.", "64"),
     Option("compression", read.choice("zstd", "lz4", "none"), "The compression of the segments.", "zstd"),
     Option(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark import TaskContext
@@ -225,9 +225,8 @@ class ExecutorStreamReader(JmsStreamReader):
         # a message that kills the task must not take the same neighbours with it each time
         quota = max(1, share.quota >> min(context.attemptNumber() if context is not None else 0, 30))
         size = min(options.segment_bytes, min(options.max_bytes_per_batch, options.max_pending_bytes) // share.parts)
-        settings = replace(options, prefetch=min(options.prefetch, quota))
         known = _SegmentsInDoubt(wal, share)
-        with BatchReceiver(settings, known, prefetch=settings.prefetch, broker=share.broker) as receiver:
+        with BatchReceiver(options, known, quota=quota, broker=share.broker) as receiver:
             batch = receiver.receive(quota, size, self._pause, first=share.first)
             self._keep(receiver, share, batch)
 

@@ -100,7 +100,7 @@ class LaneReceiver:
             check=lambda: wal.check_epoch(epoch),
             unmarked=unmarked,
         )
-        self.receiver = BatchReceiver(options, self._chain, prefetch=options.prefetch, stopped=control.stopped)
+        self.receiver = BatchReceiver(options, self._chain, stopped=control.stopped)
 
     def run(self) -> None:
         """Receive until `LaneControl.stop`.

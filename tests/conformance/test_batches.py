@@ -11,7 +11,7 @@ import threading
 import pytest
 from tests.conformance.stage import Stage, bodies, numbered, receive, receive_all
 
-from redelivery import AckMode, Message, RedeliveryPolicy
+from redelivery import AckMode, Message, PrefetchPolicy, RedeliveryPolicy
 
 beyond_the_window = pytest.mark.needs("batches beyond the window")
 # Around the windows: 100 is ours, 200 what Classic pages in, and 400 twice that.
@@ -44,6 +44,23 @@ def test_batch_rolls_back_and_comes_again_in_order(stage: Stage, size: int) -> N
     assert bodies(again) == numbered(size)
     assert {(message.delivery_count, message.redelivered) for message in again} == {(2, True)}
     session.commit()
+    session.close()
+    assert stage.left() == []
+
+
+@pytest.mark.parametrize("rounds", [1, pytest.param(3, marks=beyond_the_window)])
+def test_batches_of_small_and_large_messages_in_a_window_of_bytes(stage: Stage, rounds: int) -> None:
+    """It grows with the small ones, and large ones come through it one by one."""
+    sent = [f"{number:03}" + "x" * (30_000 if number % 40 > 30 else 10) for number in range(rounds * 40)]
+    stage.send(*sent)
+    window = PrefetchPolicy(max_bytes=50_000)
+    session, consumer = stage.consuming(AckMode.TRANSACTED, prefetch=window, redelivery_policy=AT_ONCE)
+    for count in (15, rounds * 40 - 15):
+        receive_all(consumer, count)
+        session.rollback()
+        assert bodies(receive_all(consumer, count)) == sent[:count]
+        session.commit()
+        sent = sent[count:]
     session.close()
     assert stage.left() == []
 

@@ -8,7 +8,7 @@ import pytest
 
 from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import ConfigError
-from redelivery.policies.prefetch import PrefetchPolicy
+from redelivery.policies.prefetch import GrowingWindow, PrefetchPolicy
 
 
 def test_each_kind_of_consumer_has_its_number() -> None:
@@ -28,6 +28,27 @@ def test_one_number_is_for_all() -> None:
     assert PrefetchPolicy.of(7) == PrefetchPolicy(7, 7, 7, 7)
     policy = PrefetchPolicy(queue=0)
     assert PrefetchPolicy.of(policy) is policy
+
+
+@pytest.mark.parametrize("value", [0, -1, 1 << 41, True, 1.0, "5"])
+def test_bad_numbers_of_bytes_are_refused(value: Any) -> None:
+    with pytest.raises(ConfigError, match=f"max_bytes of a prefetch={value!r}"):
+        PrefetchPolicy(max_bytes=value)
+
+
+def test_a_window_grows_while_messages_are_small_and_shrinks_when_they_are_large() -> None:
+    window = GrowingWindow(100, 16_000)
+    assert window.size == 10
+    assert window.grow(0, 0) == 10
+    assert [window.grow(10, 500) for _ in range(5)] == [20, 40, 80, 100, 100]
+    assert window.grow(10, 10_000) == 16
+    assert window.grow(1, 1_000_000) == 1
+    assert [window.grow(1, 0) for _ in range(3)] == [2, 4, 8]
+
+
+def test_a_window_is_never_larger_than_the_most() -> None:
+    window = GrowingWindow(3, 16_000)
+    assert [window.size, window.grow(3, 3), window.grow(3, 3)] == [3, 3, 3]
 
 
 @pytest.mark.parametrize("value", [-1, 32768, True, 1.0, "5"])

@@ -13,11 +13,12 @@ import pytest
 from tests.run.gate import Gate
 from tests.spark.place import QUEUE, Place, texts
 
-from redelivery import ConfigError, ConnectError, ProtocolError
+from redelivery import ConfigError, ConnectError, PrefetchPolicy, ProtocolError
 from redelivery.model.passport import read_passport
 from redelivery.spark.log.segments import segment_batches
 from redelivery.spark.read.receiving.bad_messages import BadMessageError
 from redelivery.spark.read.receiving.batch_receiver import BatchReceiver, load_converter
+from redelivery.spark.read.receiving.consumer_rules import window
 from redelivery.spark.read.receiving.duplicates import SegmentsInDoubt
 from redelivery.spark.read.receiving.received_batch import BatchPause, ReceivedBatch
 from redelivery.spark.rows.digests import Key
@@ -48,7 +49,7 @@ class Segments:
 def receiver(
     place: Place, opened: ExitStack, in_doubt: SegmentsInDoubt | None = None, **options: object
 ) -> BatchReceiver:
-    return opened.enter_context(BatchReceiver(place.options(**options), in_doubt or Segments(), prefetch=100))
+    return opened.enter_context(BatchReceiver(place.options(**options), in_doubt or Segments()))
 
 
 def receiving(
@@ -195,7 +196,7 @@ def test_a_stop_ends_the_waiting_for_a_broker(place: Place, opened: ExitStack) -
     place.broker.close()
     stopped = threading.Event()
     options = place.options(maxReconnectTime="1 h")
-    source = opened.enter_context(BatchReceiver(options, Segments(), prefetch=1, stopped=stopped))
+    source = opened.enter_context(BatchReceiver(options, Segments(), stopped=stopped))
     timer = threading.Timer(0.3, stopped.set)
     timer.start()
     with pytest.raises(ConnectError):
@@ -326,3 +327,21 @@ def test_the_destination_is_where_the_options_say(place: Place, opened: ExitStac
     place.send("x", queue="another")
     assert bodies(received_batch(receiver(place, opened, destination="another"))) == ["x"]
     assert QUEUE != "another"
+
+
+@pytest.mark.parametrize(
+    ("options", "quota", "expected"),
+    [
+        ({}, None, PrefetchPolicy(max_bytes=16 << 20)),
+        ({}, 7, PrefetchPolicy(7, 7, 7, 7, max_bytes=16 << 20)),
+        ({"destinations": "a,b,c,d"}, None, PrefetchPolicy(max_bytes=4 << 20)),
+        ({"prefetch": 30}, None, PrefetchPolicy.of(30)),
+        ({"prefetch": 30}, 7, PrefetchPolicy.of(7)),
+        ({}, 1_000_000, PrefetchPolicy(32767, 32767, 32767, 32767, max_bytes=16 << 20)),
+    ],
+    ids=["usual", "a small share", "four queues", "named", "named and a small share", "a large share"],
+)
+def test_the_window_is_the_brokers_unless_it_is_named(
+    place: Place, options: dict[str, object], quota: int | None, expected: PrefetchPolicy
+) -> None:
+    assert window(place.options(**options), quota) == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 
 import pytest
 from tests.transports.amqp_frames import Frame, declared, transactional
@@ -29,8 +30,9 @@ def done(_: PeerEnd) -> None:
 class Feeder:
     """A broker that sends exactly what it has credit for, and looks at the window that this makes."""
 
-    def __init__(self, number: int, product: str = ARTEMIS) -> None:
+    def __init__(self, number: int, product: str = ARTEMIS, body: bytes = b"x") -> None:
         self.number = number
+        self.body = body
         self.product = product
         self.sent = 0
         self.most = 0  # that was sent and not dispatched
@@ -46,7 +48,7 @@ class Feeder:
                 limit = max(limit, granted(frame))
             while self.sent < min(limit, self.number):
                 self.sent += 1
-                end.message(link, self.sent)
+                end.message(link, self.sent, self.body)
         end.goodbye()
 
 
@@ -74,6 +76,19 @@ def test_five_thousand_messages_are_held_in_one_batch() -> None:
         assert session.attach(window=1000).prefetch == 200  # Classic pages so many, and then sleeps
         for _ in range(number):
             session.channel.dispatched(session.receive())
+
+
+@pytest.mark.parametrize(("size", "most"), [(10_000, range(1, 9)), (100, range(50, 101))], ids=["large", "small"])
+def test_a_window_of_so_many_bytes_begins_small(size: int, most: range) -> None:
+    """However large they are, at first ten may come; then as many as have so many bytes, and the default at most."""
+    with ScriptedPeer(Feeder(300, body=b"x" * size)) as peer, Client(peer.port) as client:
+        session = client.session(AckMode.TRANSACTED)
+        session.attach(window=None, max_bytes=80_000)
+        for _ in range(300):
+            session.channel.dispatched(session.receive())
+        limits = [granted(flow) for flow in peer.peers[0].flows]
+    assert limits[0] == 10
+    assert max(after - before for before, after in pairwise(limits)) in most
 
 
 def test_what_is_not_dispatched_gets_no_more_than_the_window() -> None:

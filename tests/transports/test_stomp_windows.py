@@ -12,7 +12,7 @@ from tests.transports.scripted import BrokerEnd, Client, ScriptedBroker, Session
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import InDoubtError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
-from redelivery.transports.dialects import artemis, hornetq, rabbitmq
+from redelivery.transports.dialects import activemq, artemis, hornetq, rabbitmq
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.seam import Link, LinkSpec
 from redelivery.transports.stomp.channel.windows import Window, window_size
@@ -49,6 +49,49 @@ def deliveries(of: StompSubscription, number: int, size: int = 100) -> list[Stom
 )
 def test_a_window_counts_messages_or_bytes(dialect: StompDialect, prefetch: int | None, size: int) -> None:
     assert window_size(Link(LinkSpec(Queue("q"), window=prefetch)), dialect) == size
+
+
+@pytest.mark.parametrize(
+    ("dialect", "most", "size"),
+    [
+        (rabbitmq.STOMP, None, 10),  # and the next ones by what has come
+        (rabbitmq.STOMP, 5, 5),
+        (artemis.STOMP, None, 50_000),
+        (artemis.STOMP, 20, 20 * 1024),
+        (hornetq.STOMP, None, 10 * 1024),
+        (activemq.STOMP, None, 100),  # where nothing changes it
+        (activemq.STOMP, 1000, 100),
+        (activemq.STOMP, 5, 5),
+    ],
+)
+def test_a_window_of_so_many_bytes_is_what_the_broker_allows(
+    dialect: StompDialect, most: int | None, size: int
+) -> None:
+    link = Link(LinkSpec(Queue("q"), window=most, max_bytes=50_000))
+    assert window_size(link, dialect, deferred=True) == size
+
+
+@pytest.mark.parametrize(
+    ("body", "counted", "sizes"),
+    [(200, 100, [20, 40, 80, 160, 320, 640, 1000]), (10_000, 100, [5, 5]), (1 << 20, 100, [1, 1]), (1, 10, [20, 100])],
+    ids=["small", "large", "huge", "counted"],
+)
+def test_a_broker_that_counts_messages_gets_further_windows_of_so_many_bytes(
+    body: int, counted: int, sizes: list[int]
+) -> None:
+    link = Link(LinkSpec(Queue("q"), max_bytes=300_000 if body == 200 else 50_000))
+    link.prefetch = counted
+    current = StompSubscription(link, None, rabbitmq.STOMP, "1.2", "1")  # type: ignore[arg-type]  # nobody listens
+    window, found = Window(rabbitmq.STOMP, 10, current), [0]
+    while found[-1] not in sizes[-1:]:
+        needed = 0
+        while not needed:
+            needed = window.take(*deliveries(current, 1, size=body))
+        found.append(needed)
+        current = StompSubscription(link, None, rabbitmq.STOMP, "1.2", str(len(found)))  # type: ignore[arg-type]
+        window.replace(current, needed)
+    assert found[1:2] == sizes[:1]
+    assert max(found) == max(sizes)
 
 
 @pytest.mark.parametrize("dialect", [artemis.STOMP, hornetq.STOMP])

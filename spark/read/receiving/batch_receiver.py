@@ -29,12 +29,12 @@ from redelivery.policies.dead_letters import (
     BrokerDeadLetterStrategy,
     SharedDeadLetterStrategy,
 )
-from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.options.reconnect import LOST, check_reachable, connect
 from redelivery.spark.read.inspect.capable import check_connection
 from redelivery.spark.read.receiving.bad_messages import BadMessageError, CountedStrategy, dead_letter
 from redelivery.spark.read.receiving.consumer_group import ConsumerGroup, consumers_of
+from redelivery.spark.read.receiving.consumer_rules import policy, window
 from redelivery.spark.read.receiving.duplicates import Duplicates, SegmentsInDoubt
 from redelivery.spark.read.receiving.keeping_up import KeepingUp
 from redelivery.spark.read.receiving.received_batch import BatchBuilder, Pace, ReceivedBatch
@@ -55,7 +55,7 @@ class BatchReceiver:
 
     Args:
         in_doubt: the segments whose messages the broker may redeliver.
-        prefetch: the consumer's window, in messages.
+        quota: the most messages that it will receive; None: there is no limit.
         stopped: set when nobody wants the messages any more, which ends every wait.
         broker: of a list, which is asked first; None: as the URL says.
     """
@@ -65,12 +65,12 @@ class BatchReceiver:
         options: SourceOptions,
         in_doubt: SegmentsInDoubt,
         *,
-        prefetch: int,
+        quota: int | None = None,
         stopped: threading.Event | None = None,
         broker: int | None = None,
     ) -> None:
         self._options = options
-        self._prefetch = prefetch
+        self._quota = quota
         self._broker = broker
         self._stopped = stopped or threading.Event()
         self._duplicates = Duplicates(in_doubt, self._stopped) if options.dedupe == "inDoubt" else None
@@ -208,7 +208,7 @@ class BatchReceiver:
             redelivery_policy=policy(options),
             dead_letter_strategy=CountedStrategy(strategy, self._count_dead_letter),
             client_id=options.client_id,
-            prefetch=self._prefetch,
+            prefetch=window(options, self._quota),
             application=options.application,
             first=self._broker,
         )
@@ -320,19 +320,6 @@ class BatchReceiver:
 
     def _count_dead_letter(self) -> None:
         self.counts["deadLetters"] += 1
-
-
-def policy(options: SourceOptions) -> RedeliveryPolicy | None:
-    """Without a limit unless there is one: a job that is restarted must not dead-letter what it never looked at.
-
-    None: the URL has a policy of its own.
-    """
-    if "jms.redeliveryPolicy." in options.url:
-        return None
-    delay = options.redelivery_delay
-    return RedeliveryPolicy(
-        maximum_redeliveries=options.max_redeliveries, initial_redelivery_delay=delay, redelivery_delay=delay
-    )
 
 
 def load_converter(path: str | None) -> Converter | None:

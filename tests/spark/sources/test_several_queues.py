@@ -95,7 +95,7 @@ def test_each_row_has_its_queue_and_each_queue_its_order(place: Place) -> None:
     for number in range(20):
         place.send(f"o{number}")
         place.send(f"i{number}", queue="invoices")
-    with BatchReceiver(place.options(destinations=BOTH), InDoubt(), prefetch=10) as source:
+    with BatchReceiver(place.options(destinations=BOTH), InDoubt()) as source:
         found = rows(received(source))
         assert source.confirm()
     assert [body for body, queue in found if queue == "queue://orders"] == [f"o{number}" for number in range(20)]
@@ -106,7 +106,7 @@ def test_each_row_has_its_queue_and_each_queue_its_order(place: Place) -> None:
 def test_a_long_queue_does_not_keep_the_other_waiting(place: Place) -> None:
     place.send(*map(str, range(400)))
     place.send("late", queue="invoices")
-    with BatchReceiver(place.options(destinations=BOTH), InDoubt(), prefetch=200) as source:
+    with BatchReceiver(place.options(destinations=BOTH), InDoubt()) as source:
         found = rows(received(source, most=100))  # in which it may still be on its way
         assert source.confirm()
         found += rows(received(source, most=100))
@@ -121,10 +121,10 @@ def test_what_a_sender_has_written_as_its_destination_does_not_count(place: Plac
     head = section(0x73, sequence(b"\x40", b"\x40", string(b"queue://elsewhere")))
     for queue in ("orders", "invoices"):
         foreign.send(queue, head + section(0x75, binary(b"bad")))
-    with BatchReceiver(place.options(destinations=BOTH), InDoubt(), prefetch=10) as source:
+    with BatchReceiver(place.options(destinations=BOTH), InDoubt()) as source:
         assert sorted(queue for _, queue in rows(received(source))) == ["queue://invoices", "queue://orders"]
     given = place.options(destinations=BOTH, converter="tests.spark.place:nothing_is_good")
-    with BatchReceiver(given, InDoubt(), prefetch=10) as source:
+    with BatchReceiver(given, InDoubt()) as source:
         assert received(source).rows == 0
         assert source.confirm()
     letters = place.broker.messages("ActiveMQ.DLQ")
@@ -136,11 +136,11 @@ def test_the_same_message_on_two_queues_is_two(place: Place) -> None:
     """A copy with the same id, body, properties and time; only that of `orders` stands in a segment in doubt."""
     with redelivery.connect(place.broker.vm_url) as connection, connection.session() as session:
         session.producer("orders,invoices").send("twin")
-    with BatchReceiver(place.options(destinations=BOTH), InDoubt(), prefetch=10) as source:
+    with BatchReceiver(place.options(destinations=BOTH), InDoubt()) as source:
         first = received(source)
     keys = dict(zip(dict.fromkeys(queue for _, queue in rows(first)), first.keys, strict=True))
     assert len(set(keys.values())) == 2
-    with BatchReceiver(place.options(destinations=BOTH), InDoubt(keys["queue://orders"]), prefetch=10) as source:
+    with BatchReceiver(place.options(destinations=BOTH), InDoubt(keys["queue://orders"])) as source:
         batch = received(source)
         assert (rows(batch), batch.duplicates) == ([("twin", "queue://invoices")], 1)
         assert source.confirm()

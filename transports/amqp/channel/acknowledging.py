@@ -25,7 +25,7 @@ def accept_all(protocol: AmqpProtocol, deliveries: Sequence[AmqpDelivery], *, ba
         except JMSError:
             protocol.write()  # those before it are acknowledged
             raise
-        if not batched or receiver.batched >= receiver.step:
+        if not batched or receiver.batched >= receiver.ahead.step:
             receiver.batched = 0
             protocol.write()
             batched = False

@@ -72,8 +72,8 @@ class BrowsingReceiver(Receiver):
         """For a window full of messages; the pending is that all there is of it has come."""
         self.questions += 1
         self.drained = pending
-        self.granted = self.arrived + lib.pn_link_queued(self.raw) + self.window  # one may be on its way, in parts
-        lib.pn_link_drain(self.raw, self.window)
+        self.granted = self.arrived + lib.pn_link_queued(self.raw) + self.ahead.size  # one may be on its way, in parts
+        lib.pn_link_drain(self.raw, self.ahead.size)
 
 
 def browse_more(context: AmqpChannelContext, receiver: BrowsingReceiver) -> Flow[bool]:
@@ -91,7 +91,7 @@ def browse_more(context: AmqpChannelContext, receiver: BrowsingReceiver) -> Flow
             return False
         if not empty:
             stale = receiver.questions  # at most
-        elif empty * (receiver.window + 1) > stale + 1 and not context.dialect.drain_overlaps:
+        elif empty * (receiver.ahead.size + 1) > stale + 1 and not context.dialect.drain_overlaps:
             return False
     raise AssertionError("it counts for ever")
 

@@ -81,7 +81,7 @@ class AmqpChannel(Channel):
             )
             self._context.open(receiver, link.destination, asked)
         link.id = receiver.name
-        link.prefetch = receiver.window
+        link.prefetch = receiver.ahead.size
         self._receivers[link] = receiver
         try:
             yield from self._context.answer(asked)

@@ -17,11 +17,11 @@ from redelivery.transports.amqp.links.endpoints import Endpoint
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.subscriptions import subscription_name
 from redelivery.transports.amqp.links.terminus import describe_source, link_name
+from redelivery.transports.amqp.links.windows import CreditWindow
 from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.finding import return_limit, warn_of_stream
 from redelivery.transports.seam import Delivery, Link, Pending, SessionEvents
 
-_STEP: Final = 100  # deliveries after which credit is given anew, at most
 _FRONT: Final = 16 << 10  # bytes in which the annotations are
 _SMALL: Final = 64 << 10  # bytes up to which one copy is cheaper than a buffer of its own
 
@@ -100,8 +100,8 @@ class Receiver(Endpoint):
     """
 
     __slots__ = (
-        *("ack_threshold", "arrived", "batched", "dialect", "drained", "events", "format", "granted", "keeps", "link"),
-        *("name", "seen", "session", "step", "stopped", "unsettled", "wanted", "window"),
+        *("ack_threshold", "ahead", "arrived", "batched", "dialect", "drained", "events", "format", "granted", "keeps"),
+        *("link", "name", "seen", "session", "stopped", "unsettled", "wanted"),
     )
 
     def __init__(
@@ -128,7 +128,7 @@ class Receiver(Endpoint):
         self.arrived = 0  # deliveries that came
         self.seen = 0  # of those, dispatched
         self.granted = 0  # deliveries that may come, and those that came
-        self._begin_with(dialect.default_prefetch if link.prefetch is None else link.prefetch)
+        self._begin_with(dialect.default_prefetch)
         self.batched = 0  # acknowledgements since some of them were written
         self.unsettled: dict[AmqpDelivery, None] = {}  # in the peer's order
         self.drained: Pending | None = None
@@ -141,13 +141,10 @@ class Receiver(Endpoint):
         self.handle.rcv_settle_mode = proton.Link.RCV_FIRST
         session.links.add(self)
 
-    def _begin_with(self, prefetch: int) -> None:
-        window = max(1, prefetch)
-        self.window = min(window, self.dialect.most_credit) if self.dialect.most_credit else window
-        if self.link.spec.pulls:
-            self.window = 0
-        self.step = max(1, min(_STEP, self.window // 2))
-        self.ack_threshold = maxsize if self.link.spec.pulls else self.step  # of `seen`: then there is credit to give
+    def _begin_with(self, default: int) -> None:
+        spec = self.link.spec
+        self.ahead = CreditWindow(spec, self.dialect, default)
+        self.ack_threshold = maxsize if spec.pulls else self.ahead.step  # of `seen`: then there is credit to give
 
     def heed(self, queue: Mapping[str, Any]) -> None:
         """Take in what the broker has said of its queue, before the link is opened."""
@@ -157,9 +154,9 @@ class Receiver(Endpoint):
         if names is None or queue.get("type") != names.kind:
             return
         link.limit = return_limit(names, queue.get("arguments") or {})
-        if link.spec.window is None and self.dialect.counted_prefetch:
+        if link.spec.adapts and self.dialect.counted_prefetch:
             self._begin_with(self.dialect.counted_prefetch)
-            link.prefetch = self.window
+            link.prefetch = self.ahead.size
 
     def on_opened(self) -> None:
         """See `Endpoint.on_opened`: the first credit."""
@@ -231,6 +228,8 @@ class Receiver(Endpoint):
         delivery = AmqpDelivery(raw, self, handle)
         self.unsettled[delivery] = None
         self.arrived += 1
+        self.ahead.number += 1
+        self.ahead.bytes += size
         events = self.events
         events.inbox.append(delivery)
         awake = table.notifications.awake
@@ -251,8 +250,9 @@ class Receiver(Endpoint):
     def give_credit(self) -> None:
         """Give the credit that the window allows: for what was dispatched since the last time, or is never whole."""
         if self.ended is None and self.drained is None and self.wanted and not self.link.spec.pulls:
-            limit = self.window + self.seen
-            self.ack_threshold = limit - self.window + self.step
+            self.ahead.grow()
+            limit = max(self.granted, self.ahead.size + self.seen)
+            self.ack_threshold = self.seen + self.ahead.step
             lib.pn_link_flow(self.raw, limit - self.granted)
             self.granted = limit
 

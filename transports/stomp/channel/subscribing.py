@@ -139,10 +139,10 @@ def prepare(context: StompChannelContext, link: Link, *, deferred: bool) -> Flow
     if dialect.limits is not None and type(link.destination) is Queue:
         link.limit = supposed_limit(dialect.limits, refusal)
         if wished is None and dialect.counted_prefetch and any(each in refusal for each in dialect.limits.said):
-            link.prefetch = wished = dialect.counted_prefetch
+            link.prefetch = wished = link.spec.ahead(dialect.counted_prefetch)
             size = window_size(link, dialect, deferred=deferred)
             headers = subscribe_headers(link, context, size)
-    link.prefetch = 1 if link.spec.pulls else dialect.default_prefetch if wished is None else wished
+    link.prefetch = 1 if link.spec.pulls else link.spec.ahead(dialect.default_prefetch) if wished is None else wished
     named = link.spec.subscription
     if named is not None and link.changed and not dialect.subscription_changes:
         pending, receipt = context.ask()

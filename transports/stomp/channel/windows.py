@@ -14,11 +14,13 @@ we for the next message. A second subscription of the same queue gets the next m
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import islice
 from typing import Final
 
 from redelivery.model.destinations import Topic
+from redelivery.policies.prefetch import GrowingWindow
 from redelivery.transports.dialects.dialect import StompDialect
-from redelivery.transports.seam import Link
+from redelivery.transports.seam import Link, LinkSpec
 from redelivery.transports.stomp.connection.redelivered_ids import RedeliveredIds
 from redelivery.transports.stomp.connection.subscriptions import StompDelivery, StompSubscription
 
@@ -40,10 +42,22 @@ def window_size(link: Link, dialect: StompDialect, *, deferred: bool = False) ->
         return 1
     if deferred and topic:
         return None
+    spec, unit = link.spec, dialect.prefetch_unit
+    prefetch = spec.ahead(dialect.default_prefetch) if link.prefetch is None else max(1, link.prefetch)
     if link.prefetch is None and dialect.default_window:
-        return dialect.default_window
-    prefetch = dialect.default_prefetch if link.prefetch is None else max(1, link.prefetch)
-    return 1 if prefetch == 1 else prefetch * dialect.prefetch_unit
+        size = dialect.default_window if spec.max_bytes is None else min(dialect.default_window, spec.max_bytes)
+        return size if spec.window is None else min(size, spec.window * unit)
+    growing = _growing(spec, dialect, prefetch) if deferred else None
+    if growing is not None:
+        return growing.size
+    return 1 if prefetch == 1 else prefetch * unit
+
+
+def _growing(spec: LinkSpec, dialect: StompDialect, prefetch: int) -> GrowingWindow | None:
+    """The windows in turn of who asks for so many bytes of a broker that counts messages only."""
+    if spec.max_bytes is None or dialect.prefetch_unit > 1 or not dialect.needs_extra_subscription:
+        return None
+    return GrowingWindow(spec.ahead(_TIMES * prefetch), spec.max_bytes)
 
 
 class Window:
@@ -59,6 +73,8 @@ class Window:
         self._dialect = dialect
         self._limited = size is not None
         self._size = size or 0
+        link = first.link
+        self._growing = None if size is None else _growing(link.spec, dialect, link.prefetch or size)
         self._sizes = {first: self._size}
         self._taken = {first: 0}
         self._held: dict[StompDelivery, int] = {}
@@ -81,6 +97,9 @@ class Window:
             return self._size
         if delivery.link.spec.pulls:
             return self._size
+        if self._growing is not None:
+            last = list(islice(reversed(self._held), max(1, self._sizes[self.newest])))
+            return self._growing.grow(len(last), sum([len(each.payload) for each in last]))
         return max(self._size, min(sum(self._held.values()), _TIMES * self._size))
 
     def settle(self, delivery: StompDelivery) -> None:
