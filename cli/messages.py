@@ -20,6 +20,7 @@ from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.operate.letters.records import to_record
 from redelivery.operate.letters.selection import Selection
+from redelivery.operate.management.taking import consumer_of
 
 _SUSPICIOUS: Final = 3600  # seconds
 _SHOWN: Final = 100  # characters of a body in a line
@@ -84,7 +85,7 @@ def receive(
     """
     received = 0
     with broker.connect() as connection, connection.session("client") as session:
-        consumer = session.consumer(queue, selector=where, prefetch=1)
+        consumer = consumer_of(session, parse_destination(queue), selector=where, prefetch=1)
         while received < count and (message := consumer.receive(timeout=timeout)) is not None:
             _print(message, json_)
             message.acknowledge()

@@ -26,11 +26,15 @@ __all__ = [
     "ORIGINAL_DESTINATION",
     "ORIGINAL_EXPIRATION",
     "PASSPORT",
+    "RUN",
     "application_properties",
     "copy_properties",
     "dead_letter_properties",
     "is_broker_owned",
 ]
+
+RUN: Final = "redeliveryRun"
+"""A property of a letter that a command has moved: the name of its run; or has put back: also its number there."""
 
 # Brokers keep some headers of a frame as properties of the message, and obey them when they come in a SEND.
 _BROKER_OWNED: Final = frozenset(
@@ -48,7 +52,7 @@ _BROKER_OWNED: Final = frozenset(
         *("x-acquired-count", "x-delivery-count"),  # how often a quorum queue of RabbitMQ has delivered
         # of an earlier dead letter
         *(FAILURE_CAUSE, ORIGINAL_DESTINATION, ORIGINAL_EXPIRATION, ORIGINAL_DELIVERY_MODE, DELIVERY_COUNT),
-        *(FAILED_AT, PASSPORT),
+        *(FAILED_AT, PASSPORT, RUN),
     )
 )
 # Artemis' and HornetQ's internals (duplicate id, last value, routing, origin), AMQP's delivery annotations, RabbitMQ's

@@ -132,9 +132,12 @@ def move(
         target = parse_destination(to)
         if target == parse_destination(queue):
             raise ConfigError(f"--to {to}: they are there")
-        selection, route = selection_of(queue, where, group, limit), elsewhere(target)
-        with LetterWork("move", connection, selection, route, json_, rate, receipts=receipts, to=target) as work:
-            work.begin(dry_run=dry_run, yes=yes, what=f"move {{}} to {target}")
+        selection, run = selection_of(queue, where, group, limit), new_run()
+        route = elsewhere(target, run)
+        with LetterWork(
+            "move", connection, selection, route, json_, rate, receipts=receipts, to=target, run=run
+        ) as work:
+            work.begin(dry_run=dry_run, yes=yes, what=f"move {{}} to {target}", marked=True)
             work.move(work.planned)
             work.end()
 

@@ -17,6 +17,7 @@ from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, UnsupportedError
 from redelivery.operate.management.browsing import keep, looked_into_by
 from redelivery.operate.management.interface import MOST, ManagedQueue, Management
+from redelivery.operate.management.opening import management_of
 
 
 @contextmanager
@@ -39,7 +40,13 @@ def may_look(command: str, connection: Connection, queue: Destination, *, yes: b
     """Say what a look into this queue costs, and ask where it counts. As `looking`."""
     try:
         management = looked_into_by(connection)
-        if management is None or not isinstance(queue, Queue):
+        if not isinstance(queue, Queue):
+            return
+        if management is None:  # a browser would make it, where the broker makes each queue that is used
+            several = queue.is_pattern or len(queue.parts) > 1
+            asked = None if several else management_of(connection)
+            if asked is not None and asked.queue(queue.name) is None:
+                raise NothingError(f"{queue}: {asked.name} has no such queue")
             return
         found = management.queue(queue.name)
         if found is None:

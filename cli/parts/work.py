@@ -24,6 +24,7 @@ from redelivery.operate.letters.receipts.receipt import PlannedLetter
 from redelivery.operate.letters.receipts.writer import ReceiptWriter, state_folder
 from redelivery.operate.letters.routes import Leaving, Route, new_run
 from redelivery.operate.letters.selection import Selection
+from redelivery.operate.management.taking import NoQueueError
 
 __all__ = ["LetterWork", "meant", "state_folder"]
 
@@ -154,7 +155,7 @@ class LetterWork:
                 try:
                     mover.move(planned)
                 except BaseException as error:
-                    if isinstance(error, JMSError | KeyboardInterrupt):
+                    if isinstance(error, JMSError | KeyboardInterrupt) and not isinstance(error, NoQueueError):
                         print(f"{self.moved} letters had been moved before", file=sys.stderr)
                         self.say_receipt()
                     raise
@@ -196,7 +197,7 @@ def cut_short(receipt: Path | None, again: str = "resume") -> Iterator[None]:
     """Say, where a run ends too soon, by which command it is gone on with."""
     try:
         yield
-    except CanaryError:  # it was to end
+    except (CanaryError, NoQueueError):  # it was to end, or nothing was begun
         raise
     except (JMSError, KeyboardInterrupt) as error:
         if receipt is not None:

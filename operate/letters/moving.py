@@ -32,6 +32,7 @@ from redelivery.operate.letters.receipts.receipt import PlannedLetter, content_o
 from redelivery.operate.letters.routes import Leaving, NoWayError, ReplayedOftenError, Route
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.management.browsing import browsed, check_received, is_seen, looked_into_by
+from redelivery.operate.management.taking import consumer_of
 
 BATCH: Final = 200  # letters of a transaction, at most
 _HEAVY: Final = 1 << 23  # bytes of the bodies of one: then it is committed
@@ -178,6 +179,7 @@ class Mover:
 
         Raises:
             InDoubtError: the answer to a commit or send did not come: this batch may have left.
+            NoQueueError: nobody has looked into the queue, and there is none.
             JMSError: the broker refused; the batch is where it was.
         """
         capabilities = self._connection.metadata.capabilities
@@ -230,7 +232,7 @@ class Mover:
             producer = session.producer()
             for count, selector in zip(counts, selectors, strict=True):
                 ahead = min(count, _AHEAD)
-                with session.consumer(self._selection.queue, selector=selector, prefetch=ahead) as consumer:
+                with consumer_of(session, self._selection.queue, selector=selector, prefetch=ahead) as consumer:
                     while count > 0 and (taken := self._move_batch(session, consumer, producer, min(count, BATCH))):
                         count -= taken
 
@@ -258,7 +260,7 @@ class Mover:
         most = min(_HELD + others, _MOST_HELD)
         with (
             self._connection.session(AckMode.INDIVIDUAL) as session,
-            session.consumer(self._selection.queue, selector=self._selection.where, prefetch=most) as consumer,
+            consumer_of(session, self._selection.queue, selector=self._selection.where, prefetch=most) as consumer,
         ):
             producer, held, until = session.producer(), 0, self.moved + count
             while self.moved < until and held < most:

@@ -25,6 +25,7 @@ from redelivery.policies.dead_letter_headers import (
     FAILURE_CAUSE,
     ORIGINAL_DESTINATION,
     PASSPORT,
+    RUN,
     dead_letter_properties,
 )
 
@@ -99,7 +100,7 @@ def to_content(message: Message) -> dict[str, Any]:
 
 def _content(message: Message) -> dict[str, Any]:
     properties, left_out = (message.properties, []) if message.source is None else readable_of(message.source)
-    record: dict[str, Any] = {"properties": {name: _value(value) for name, value in properties.items()}}
+    record: dict[str, Any] = {"properties": {name: _value(each) for name, each in properties.items() if name != RUN}}
     if left_out:
         record["unreadable_properties"] = left_out
     try:

@@ -12,7 +12,7 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
 from redelivery.operate.letters.records import dead_letter_record, failed_properties
-from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION, application_properties
+from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION, RUN, application_properties
 
 REPLAYED: Final = "redeliveryReplay"
 """A property of what was replayed: of which run."""
@@ -84,13 +84,17 @@ def replays_of(letter: Message) -> int:
     return 0 if found is None else int(found[0])
 
 
-def elsewhere(to: Destination) -> Route:
-    """The route to another queue, with all that the letter says: also what its broker says of it, not its sender."""
+def elsewhere(to: Destination, run: str = "") -> Route:
+    """The route to another queue, with all that the letter says: also what its broker says of it, not its sender.
+
+    ``run``: its copies carry this name, by which they are told from letters that say the same; empty: none.
+    """
 
     def leave(letter: Message) -> Leaving:
         copy = letter.copy()
-        if ORIGINAL_DESTINATION not in letter.properties:
-            copy.adopt({**letter.properties, **failed_properties(dead_letter_record(letter))})
+        said = {} if ORIGINAL_DESTINATION in letter.properties else failed_properties(dead_letter_record(letter))
+        if said or run:
+            copy.adopt({**letter.properties, **said, **({RUN: run} if run else {})})
         return Leaving(copy, to, letter.priority, letter.persistent)
 
     return leave

@@ -68,7 +68,7 @@ class RunOrder:
         match self.command:
             case "move":
                 assert self.to is not None, "checked above"
-                return elsewhere(self.to)
+                return elsewhere(self.to, run)
             case "edit":
                 assert self.change is not None, "checked above"
                 return Edited(self.change, self.to, run)
@@ -143,6 +143,7 @@ def perform(order: RunOrder, folder: Path, asked: Mapping[str, Any]) -> Callable
             planned=planned.letters(route.changed if isinstance(route, Edited) else None),
             keep=order.keep,
             kept=True if order.command == "purge" and order.keep else None,
+            marked=True if order.command == "move" else None,
             canary=order.canary,
             canary_wait=order.canary_wait,
             **asked,

@@ -17,10 +17,9 @@ killed as well, and in the end does the rest. Among the letters are some of othe
 with the same id and without one. Then each letter is looked for, with what it says, and the receipt is verified. A cell
 says how often the command was killed, how many letters were lost, and how many were there twice.
 
-Twice: RabbitMQ has no transaction of a send and an acknowledgement. Where a letter of a killed `replay` or `edit` is in
-both places, `resume` takes it away from the first; it cannot where the second copy has been received already. So it is
-with a group on Artemis and RabbitMQ over STOMP, where its letters cannot be selected by their ids. HornetQ is not here:
-nobody can look into its queues over STOMP.
+Twice: RabbitMQ has no transaction of a send and an acknowledgement, and Artemis over STOMP none of both. Where a letter
+is in both places after a kill, `resume` takes it away from the first, and `undo` from the second; neither can where one
+of the two has been received already. HornetQ is not here: nobody can look into its queues over STOMP.
 
 """
 

@@ -21,8 +21,8 @@ from redelivery.model.destinations import Destination, read_destination
 from redelivery.model.errors import ConfigError
 from redelivery.model.messages import Message
 from redelivery.operate.letters.records import to_content
-from redelivery.operate.letters.routes import MARKS
-from redelivery.policies.dead_letter_headers import is_broker_owned
+from redelivery.operate.letters.routes import MARKS, REPLAYED
+from redelivery.policies.dead_letter_headers import RUN, is_broker_owned
 
 FORMAT: Final = 1
 _HASHED: Final = ("body_type", "body", "correlation_id", "type")
@@ -36,8 +36,8 @@ class ReceiptEntry:
     ``id``: that it had; None: none. ``content``: a hash of what its sender wrote, and ``sent`` of what was sent for it.
     ``to``: where it went; None: nowhere. ``letter``: what is needed to put it back as it was; None: it was not kept.
     ``sure``: its batch was confirmed. ``dropped``: it was not, as `resume` has found. ``undone``: it was put back;
-    None: perhaps, and ``before`` is how many letters of this content were there before. ``alone``: it was sent and
-    then acknowledged, not both in a transaction.
+    None: perhaps; then the letter says so, or ``before`` is how many letters of this content were there before.
+    ``alone``: it was sent and then acknowledged, not both in a transaction.
     """
 
     id: str | None
@@ -48,7 +48,7 @@ class ReceiptEntry:
     sure: bool = False
     dropped: bool = False
     undone: bool | None = False
-    before: int = 0
+    before: int | None = None
     alone: bool = False
 
 
@@ -108,6 +108,26 @@ class RunReceipt:
     def to(self) -> Destination | None:
         """The destination that was asked for; None: where each came from, or nowhere."""
         return None if self.head["to"] is None else read_destination(self.head["to"])
+
+    @property
+    def mark(self) -> str | None:
+        """The property by which what was sent says of which run it is; None: it does not."""
+        if self.command in ("replay", "edit"):
+            return REPLAYED
+        return RUN if self.head["asked"].get("marked") else None
+
+    def is_of(self, letter: Message) -> bool:
+        """Check whether a letter at the target is of this run, as far as it says that."""
+        return self.mark is None or letter.properties.get(self.mark) == self.run
+
+    def name_back(self, number: int) -> str:
+        """The value of `RUN` on a letter that is put back."""
+        return f"{self.run}/{number}"
+
+    def number_back(self, letter: Message) -> int | None:
+        """The number of a letter that was put back where it was; None: it was not, or by the undoing of another run."""
+        run, _, number = str(letter.properties.get(RUN, "")).partition("/")
+        return int(number) if run == self.run and number.isdecimal() else None
 
     @property
     def places(self) -> tuple[Destination, ...]:
@@ -247,7 +267,7 @@ def _add(receipt: RunReceipt, batches: dict[int, range], line: Mapping[str, Any]
     elif "done" in line:
         _mark(entries, batches[line["done"]], sure=True)
     elif "undoing" in line:
-        for number, before in zip(line["undoing"], line["before"], strict=True):
+        for number, before in zip(line["undoing"], line.get("before", [None] * len(line["undoing"])), strict=True):
             _mark(entries, (number,), undone=None, before=before)
     elif "dropped" in line:
         _mark(entries, line["dropped"], dropped=True)

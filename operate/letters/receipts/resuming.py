@@ -164,7 +164,7 @@ def _route(receipt: RunReceipt) -> Route:
         case "replay":
             return back(receipt.to, receipt.run)
         case "move" if receipt.to is not None:
-            return elsewhere(receipt.to)
+            return elsewhere(receipt.to, receipt.run)
         case "purge":
             return nowhere()
         case "edit":

@@ -12,14 +12,14 @@ from redelivery.model.destinations import Queue
 from redelivery.model.errors import ConfigError
 from redelivery.model.messages import Message
 from redelivery.operate.letters.moving import BATCH, Mover, add_to, plan
-from redelivery.operate.letters.receipts.proving import IMPORT, MARKED, Proof, verify
+from redelivery.operate.letters.receipts.proving import IMPORT, Proof, verify
 from redelivery.operate.letters.receipts.receipt import ReceiptEntry, RunReceipt, as_bytes, content_of
 from redelivery.operate.letters.receipts.writer import ReceiptWriter
 from redelivery.operate.letters.records import failed_properties, fit, from_record
 from redelivery.operate.letters.routes import MARKS, REPLAYED, REPLAYS, Leaving, NoWayError, replays_of
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.management.browsing import kept
-from redelivery.policies.dead_letter_headers import application_properties, copy_properties
+from redelivery.policies.dead_letter_headers import RUN, application_properties, copy_properties
 
 
 def undo(
@@ -27,7 +27,8 @@ def undo(
 ) -> int:
     """Put back what is still unread at its target, or what a purge has kept; how many letters that were.
 
-    Each comes back as the dead letter that it was: its origin, cause, count and time are on it again.
+    Each comes back as the dead letter that it was: its origin, cause, count and time are on it again. A letter that is
+    in both places, as there is no transaction or the broker has torn one, is taken away from its target.
 
     Raises:
         ConfigError: the connection is to another broker; or a purge kept nothing.
@@ -41,13 +42,14 @@ def _undo(connection: Connection, receipt: RunReceipt, writer: ReceiptWriter, mo
     proof = verify(connection, receipt)
     if receipt.command == "purge":
         return _unpurge(connection, receipt, proof, writer, moved)
-    count = 0
-    for to in dict.fromkeys(entry.to for _, entry in proof.taken if isinstance(entry.to, Queue)):
-        entries = [each for each in proof.taken if each[1].to == to]
+    count, copies = 0, frozenset(number for number, _ in proof.copies)
+    meant = [*proof.taken, *proof.copies]
+    for to in dict.fromkeys(entry.to for _, entry in meant if isinstance(entry.to, Queue)):
+        entries = [each for each in meant if each[1].to == to]
         selection = Selection(to)
-        planned = plan(connection, selection, _Restoring(receipt, entries))
+        planned = plan(connection, selection, _Restoring(receipt, entries, copies))
         if planned.ids:
-            restoring, before = _Restoring(receipt, entries), count
+            restoring, before = _Restoring(receipt, entries, copies), count
             undoing = _Undoing(writer, receipt, restoring, proof.contents)
             mover = Mover(connection, selection, restoring, moved=partial(add_to, moved, before), receipt=undoing)
             count += mover.move(planned)
@@ -55,28 +57,35 @@ def _undo(connection: Connection, receipt: RunReceipt, writer: ReceiptWriter, mo
 
 
 class _Restoring:
-    """The route back to the dead-letter queue, of letters of a receipt; the others stay."""
+    """The route back to the dead-letter queue, of letters of a receipt; the others stay.
 
-    def __init__(self, receipt: RunReceipt, entries: Sequence[tuple[int, ReceiptEntry]]) -> None:
+    ``copies``: the numbers of those that are there as well, and are only taken away.
+    """
+
+    def __init__(
+        self, receipt: RunReceipt, entries: Sequence[tuple[int, ReceiptEntry]], copies: frozenset[int]
+    ) -> None:
         self._receipt = receipt
+        self.copies = copies
         self._entries: dict[str, list[tuple[int, ReceiptEntry]]] = {}
         for each in reversed(entries):
             self._entries.setdefault(each[1].sent, []).append(each)
         self.taken: list[tuple[int, ReceiptEntry]] = []
 
     def __call__(self, letter: Message) -> Leaving | None:
-        marked = self._receipt.command not in MARKED or letter.properties.get(REPLAYED) == self._receipt.run
-        entries = self._entries.get(content_of(letter)) if marked else None
+        entries = self._entries.get(content_of(letter)) if self._receipt.is_of(letter) else None
         if not entries:
             raise NoWayError(f"letter {letter.message_id} is not of this receipt")
-        self.taken.append(entries.pop())
-        if self._receipt.command == IMPORT:
+        number, entry = entries.pop()
+        self.taken.append((number, entry))
+        if self._receipt.command == IMPORT or number in self.copies:
             return None
-        kept = self.taken[-1][1].letter or {}
+        kept = entry.letter or {}
         message = from_record(as_bytes(kept)) if "body" in kept else letter.copy()
-        if self._receipt.command in MARKED:
+        if self._receipt.mark == REPLAYED:
             replays = replays_of(message) if "body" in kept else replays_of(message) - 1
             message.adopt(_as_failed(message, kept.get("dead_letter"), replays))
+        message.adopt({**message.properties, RUN: self._receipt.name_back(number)})
         return Leaving(message, self._receipt.queue, letter.priority, letter.persistent)
 
 
@@ -89,24 +98,20 @@ class _Undoing:
         self._writer = writer
         self._restoring = restoring
         self._there = Counter(there)
-        self._more = -1 if receipt.command == IMPORT else 1
+        self._imported = receipt.command == IMPORT
 
     def before(self, letters: Sequence[tuple[Message, Leaving | None]], *, alone: bool = False) -> None:
         """Write which letters the next commit puts back."""
         del letters, alone
-        self._writer.write(_undoing(self._restoring.taken, self._there))
+        batch = [each for each in self._restoring.taken if each[0] not in self._restoring.copies]
+        counted = {"before": [self._there[entry.content] for _, entry in batch]} if self._imported else {}
+        self._writer.write({"undoing": [number for number, _ in batch], **counted})
 
     def after(self) -> None:
         """Write that it was confirmed."""
         self._writer.write({"undone": [number for number, _ in self._restoring.taken]})
-        for _, entry in self._restoring.taken:
-            self._there[entry.content] += self._more
+        self._there.subtract(entry.content for _, entry in self._restoring.taken)
         self._restoring.taken = []
-
-
-def _undoing(batch: Sequence[tuple[int, ReceiptEntry]], there: Mapping[str, int]) -> dict[str, Any]:
-    """The line before a batch is put back: which letters, and how many of their contents are there."""
-    return {"undoing": [number for number, _ in batch], "before": [there.get(each.content, 0) for _, each in batch]}
 
 
 def _unpurge(
@@ -116,21 +121,21 @@ def _unpurge(
     if proof.taken and not entries:
         raise ConfigError(f"{receipt.path}: the letters were not kept; purge --keep writes them into the receipt")
     transacted = connection.metadata.capabilities.transactions
-    size, count, there = BATCH if transacted else 1, 0, Counter(proof.contents)
+    size, count = BATCH if transacted else 1, 0
     with connection.session("transacted" if transacted else "auto") as session:
         producer = session.producer(receipt.queue)
         for at in range(0, len(entries), size):
             batch = entries[at : at + size]
-            writer.write(_undoing(batch, there))
-            for _, entry in batch:
+            writer.write({"undoing": [number for number, _ in batch]})
+            for number, entry in batch:
                 kept = entry.letter or {}
                 message = from_record(as_bytes(kept))
-                message.adopt(_as_failed(message, kept.get("dead_letter"), replays_of(message)))
+                said = _as_failed(message, kept.get("dead_letter"), replays_of(message))
+                message.adopt({**said, RUN: receipt.name_back(number)})
                 producer.send(fit(message, connection), priority=kept["priority"], persistent=kept["persistent"])
             if transacted:
                 session.commit()
             writer.write({"undone": [number for number, _ in batch]})
-            there.update(entry.content for _, entry in batch)
             count += len(batch)
             moved(count)
     return count
