@@ -10,15 +10,16 @@ from collections.abc import Mapping
 from copy import deepcopy
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Generic, Protocol, Self
 
 from redelivery.model.content.bodies import KnownBody, RawBody, raw_of
 from redelivery.model.content.dead_letters import DeadLetterInfo, read_dead_letter
-from redelivery.model.content.errors import IllegalStateError, MessageFormatError, MessageNotWriteableError
+from redelivery.model.content.errors import IllegalStateError, MessageNotWriteableError
 from redelivery.model.content.headers import COPIED, check_header
 from redelivery.model.content.shown import shown
+from redelivery.model.content.typed.variable import BodyT
 from redelivery.model.destinations import Destination
-from redelivery.model.values import Body, Value, body_kind, check_body, check_own, check_properties, from_epoch_ms
+from redelivery.model.values import Body, Value, check_body, check_own, check_properties, from_epoch_ms
 
 HEADERS: Final = (
     "message_id",
@@ -43,7 +44,6 @@ _PROVIDERS: Final = frozenset(
 _new: Final = object.__new__  # `__init__` is for applications
 _UNREAD: Final = object()  # not looked at yet: a body or header may be None
 _DEFAULTS: Final[Mapping[str, object]] = {"priority": 4, "persistent": True}
-_KINDS: Final[Mapping[type, str]] = {str: "text", bytes: "bytes", dict: "map", list: "stream"}
 
 
 class MessageSource(Protocol):
@@ -69,11 +69,12 @@ class Receipt(Protocol):
         """Acknowledge as the session's mode says."""
 
 
-class Message:
+class Message(Generic[BodyT]):
     """A JMS message. One that was received is read-only; its `copy` is not.
 
-    ``body`` is ``str`` (text), ``bytes``, ``dict`` (map), ``list`` (stream) or None. Times are aware UTC datetimes;
-    None stands for an unset expiration or delivery time.
+    ``body`` is ``str`` (text), ``bytes``, ``dict`` (map), ``list`` (stream) or None; of a consumer with ``body_type=T``
+    it is a T, the message a ``Message[T]``. Times are aware UTC datetimes; None stands for an unset expiration or
+    delivery time.
     """
 
     __slots__ = ("_receipt", "fields", "local_redeliveries", "source")
@@ -126,7 +127,7 @@ class Message:
         return message
 
     @property
-    def body(self) -> Any:
+    def body(self) -> BodyT:
         """The body. Raises MessageFormatError where it cannot be decoded; the message can still be acknowledged."""
         value = self.fields.get("body", _UNREAD)
         if value is _UNREAD:
@@ -136,7 +137,7 @@ class Message:
             value = value.read()
             if isinstance(value, (dict, list)):
                 value = self.fields["body"] = deepcopy(value)
-        return value
+        return value  # type: ignore[no-any-return]  # as above
 
     @body.setter
     def body(self, value: object) -> None:
@@ -333,17 +334,3 @@ class Message:
         if self.source is not None:
             raise MessageNotWriteableError("a received message is read-only; change its copy()")
         self.fields[name] = value
-
-
-def convert_body(message: Message, kind: type) -> Any:
-    """The body as ``kind`` (str, bytes, dict or list), by JMS's rule for receiveBody.
-
-    Raises:
-        MessageFormatError: the body is of another kind.
-    """
-    if kind not in _KINDS:
-        raise MessageFormatError(f"{kind!r} is not a kind of body; ask for str, bytes, dict or list")
-    body = message.body
-    if isinstance(body, kind):
-        return body
-    raise MessageFormatError(f"the message holds {body_kind(body)}, not {_KINDS[kind]}; read message.body instead")

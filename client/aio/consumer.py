@@ -16,6 +16,8 @@ from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.operations.acknowledge import accept, dispatched
 from redelivery.client.operations.receive import await_known, next_ready, receive, take
 from redelivery.client.shells.consumer import BaseConsumer, check_batch, check_body, left_until
+from redelivery.model.content.typed.converter import Converter
+from redelivery.model.content.typed.variable import BodyT
 from redelivery.model.errors import (
     ConnectionLostError,
     IllegalStateError,
@@ -27,8 +29,10 @@ from redelivery.transports.seam import Flow, T
 from redelivery.transports.wire.clock import session_time
 
 
-class Consumer(BaseConsumer, Closing):
+class Consumer(BaseConsumer[BodyT], Closing):
     """Receives from one destination, within its session: ``async for message in consumer``. Made by `Session.consumer`.
+
+    With ``body_type=T`` it is a ``Consumer[T]``, and receives ``Message[T]``.
 
     One task at a time: a call while another task is inside the session raises IllegalStateError. A call that is
     cancelled takes no message with it: the next call receives it.
@@ -44,11 +48,12 @@ class Consumer(BaseConsumer, Closing):
         loop: ListenerLoop,
         receipt: Receipt,
         policy: RedeliveryPolicy,
+        to: Converter | None = None,
     ) -> None:
-        super().__init__(core, consumer, receipt, policy)
+        super().__init__(core, consumer, receipt, policy, to)
         self._loop = loop
 
-    async def receive(self, timeout: float | timedelta | None = None) -> Message | None:
+    async def receive(self, timeout: float | timedelta | None = None) -> Message[BodyT] | None:
         """The next message.
 
         Args:
@@ -61,9 +66,16 @@ class Consumer(BaseConsumer, Closing):
             IllegalStateError: closed before, a listener is set, or another task is inside the session.
             ConnectionLostError: the connection was lost.
             JMSError: the broker has ended the consumer (its queue was deleted, say), in the broker's words.
+            MessageFormatError: the body cannot become the consumer's ``body_type``. The text names the message and the
+                field, ``error.message`` is the message with its body as it came, and it is not acknowledged: AUTO and
+                DUPS_OK redeliver it by the policy, as a listener's failure; in the other modes it counts as delivered.
         """
         if timeout is not None:
             timeout = seconds("timeout", timeout)
+        if self._to is not None:
+            until = None if timeout is None else session_time() + timeout
+            typed: Message[BodyT] | None = await self._taking("receive", partial(self._typed, until), until, None)
+            return typed
         deadline = None if timeout is None or not self._comes_back else session_time() + timeout
         core = self._core
         while True:
@@ -79,7 +91,7 @@ class Consumer(BaseConsumer, Closing):
             await core.inside("receive", partial(self._await_loss, number))
             timeout = left_until(deadline)
 
-    async def _next(self, timeout: float | None, hand: list[Received]) -> Message | None:
+    async def _next(self, timeout: float | None, hand: list[Received]) -> Message[BodyT] | None:
         core, consumer = self._core, self._state
         if self._closed or core.listener is not None or not consumer.attached:
             await core.do(self._get_ready())
@@ -99,16 +111,19 @@ class Consumer(BaseConsumer, Closing):
             await core.relieve()  # asyncio
         return message
 
-    async def receive_nowait(self) -> Message | None:
+    async def receive_nowait(self) -> Message[BodyT] | None:
         """`receive` with a timeout of 0."""
         return await self.receive(0)
 
-    async def receive_many(self, max_messages: int, timeout: float | timedelta) -> list[Message]:
+    async def receive_many(self, max_messages: int, timeout: float | timedelta) -> list[Message[BodyT]]:
         """Up to ``max_messages``: returns when it has them, or with what has come when ``timeout`` seconds are over.
 
         AUTO and DUPS_OK acknowledge them all when the list is handed over, and none before. It may be longer than the
         prefetch. Over STOMP but on ActiveMQ it ends at once where the prefetch is used up, with what has come: the
         broker would send no more.
+
+        With a ``body_type`` it ends before a message whose body does not convert; where that is the first, the error is
+        that of `receive`.
         """
         deadline = check_batch(max_messages, timeout)
         return await self._taking("receive_many", partial(self._collect, max_messages, deadline), deadline, [])
@@ -123,7 +138,7 @@ class Consumer(BaseConsumer, Closing):
         deadline = check_body(type, timeout)
         return await self._taking("receive_body", partial(self._convert, type, deadline), deadline, None)
 
-    async def listen(self, callback: MessageListener | None) -> None:
+    async def listen(self, callback: MessageListener[BodyT] | None) -> None:
         # threads: """Call ``callback(message)`` for each message, one at a time within the session; None ends it.
         # threads:
         # threads: It may use its own session (commit, rollback, recover, send). What becomes of a message whose
@@ -140,7 +155,8 @@ class Consumer(BaseConsumer, Closing):
         """
         check_callback(callback)
         self.check_open("listen")
-        await self._loop.set_listener(self._state, callback, self._receipt)
+        typed = None if callback is None else self._typing(callback)
+        await self._loop.set_listener(self._state, typed, self._receipt)
 
     async def close(self) -> None:
         """Stop receiving. Messages that it delivered can still be acknowledged or committed.
@@ -159,12 +175,12 @@ class Consumer(BaseConsumer, Closing):
             self._closed = False  # somebody stays in the session: it can be closed once more
             raise
 
-    # threads: def __iter__(self) -> Iterator[Message]:
+    # threads: def __iter__(self) -> Iterator[Message[BodyT]]:
     def __aiter__(self) -> Self:  # asyncio
         """Messages until the consumer, its session or its connection is closed; a lost connection raises."""
         return self
 
-    async def __anext__(self) -> Message:
+    async def __anext__(self) -> Message[BodyT]:
         if self._ended:
             raise StopAsyncIteration
         try:

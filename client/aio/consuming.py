@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Unpack, cast
+from collections.abc import Callable
+from typing import Any, Unpack, cast, overload
 
 from redelivery.client.aio.consumer import Consumer
 from redelivery.client.aio.core import SessionCore
@@ -14,6 +15,8 @@ from redelivery.client.operations.attach import ConsumerSpec, attach
 from redelivery.client.operations.destinations import unsubscribe
 from redelivery.client.session.inbox import CloseAsked
 from redelivery.client.shells.session import BaseSession
+from redelivery.model.content.typed.converter import converter
+from redelivery.model.content.typed.variable import BodyT
 from redelivery.model.destinations import Destination, SubscriptionName
 from redelivery.model.messages import Receipt
 from redelivery.model.suggestions import suggesting
@@ -26,23 +29,54 @@ class MakesConsumers(BaseSession, Closing):
     _loop: ListenerLoop
     _consumers = 0
 
+    @overload
+    def consumer(
+        self,
+        destination: Destination | str,
+        *,
+        body_type: Callable[..., BodyT],
+        **options: Unpack[ConsumerKeywords],
+    ) -> Made[Consumer[BodyT]]: ...
+    @overload
+    def consumer(
+        self, destination: Destination | str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
+    ) -> Made[Consumer]: ...
     @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
-    def consumer(self, destination: Destination | str, **options: Unpack[ConsumerKeywords]) -> Made[Consumer]:
+    def consumer(
+        self, destination: Destination | str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
+    ) -> Made[Consumer]:
         """A consumer of a queue or topic: ``await`` it, or ``async with``.
 
         Args:
             destination: a Queue, a Topic, or a str; ``"orders"`` is a queue. Wildcards are allowed.
+            body_type: the type T of the bodies, which makes it a ``Consumer[T]``, which receives a ``Message[T]``.
+                A pydantic model, a msgspec Struct, a dataclass, ``list[Order]``, …, or a function that takes the
+                body: see `redelivery.model.content.typed.converter.converter`. None: they stay as they came.
             options: selector, no_local, prefetch, …: see `redelivery.client.arguments.ConsumerKeywords`.
 
         Raises, when awaited:
             InvalidDestinationError, InvalidSelectorError, SecurityError: the broker refuses it.
             UnsupportedError: the broker cannot do it.
+            ConfigError: an option does not fit; the text names it.
         """
-        return Made(self._consumer(None, destination, options))
+        return Made(self._consumer(None, destination, options, body_type=body_type))
 
+    @overload
+    def durable_consumer(
+        self,
+        topic: Destination | str,
+        name: str,
+        *,
+        body_type: Callable[..., BodyT],
+        **options: Unpack[ConsumerKeywords],
+    ) -> Made[Consumer[BodyT]]: ...
+    @overload
+    def durable_consumer(
+        self, topic: Destination | str, name: str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
+    ) -> Made[Consumer]: ...
     @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
     def durable_consumer(
-        self, topic: Destination | str, name: str, **options: Unpack[ConsumerKeywords]
+        self, topic: Destination | str, name: str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
     ) -> Made[Consumer]:
         """A consumer of a durable subscription: ``await`` it, or ``async with``.
 
@@ -61,11 +95,24 @@ class MakesConsumers(BaseSession, Closing):
             UnsupportedError: the broker has none over this protocol; the text says why.
         """
         named = SubscriptionName(name, durable=True, shared=False)
-        return Made(self._consumer(named, topic, options))
+        return Made(self._consumer(named, topic, options, body_type=body_type))
 
+    @overload
+    def shared_consumer(
+        self,
+        topic: Destination | str,
+        name: str,
+        *,
+        body_type: Callable[..., BodyT],
+        **options: Unpack[ConsumerKeywords],
+    ) -> Made[Consumer[BodyT]]: ...
+    @overload
+    def shared_consumer(
+        self, topic: Destination | str, name: str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
+    ) -> Made[Consumer]: ...
     @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
     def shared_consumer(
-        self, topic: Destination | str, name: str, **options: Unpack[ConsumerKeywords]
+        self, topic: Destination | str, name: str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
     ) -> Made[Consumer]:
         """A consumer of a shared subscription: ``await`` it, or ``async with``.
 
@@ -74,11 +121,24 @@ class MakesConsumers(BaseSession, Closing):
         those of `durable_consumer`; ``no_local`` raises ConfigError.
         """
         named = SubscriptionName(name, durable=False, shared=True)
-        return Made(self._consumer(named, topic, options))
+        return Made(self._consumer(named, topic, options, body_type=body_type))
 
+    @overload
+    def shared_durable_consumer(
+        self,
+        topic: Destination | str,
+        name: str,
+        *,
+        body_type: Callable[..., BodyT],
+        **options: Unpack[ConsumerKeywords],
+    ) -> Made[Consumer[BodyT]]: ...
+    @overload
+    def shared_durable_consumer(
+        self, topic: Destination | str, name: str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
+    ) -> Made[Consumer]: ...
     @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
     def shared_durable_consumer(
-        self, topic: Destination | str, name: str, **options: Unpack[ConsumerKeywords]
+        self, topic: Destination | str, name: str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
     ) -> Made[Consumer]:
         """A consumer of a subscription that is both: ``await`` it, or ``async with``.
 
@@ -86,7 +146,7 @@ class MakesConsumers(BaseSession, Closing):
         there is one, and else known to all connections. The arguments and errors are those of `shared_consumer`.
         """
         named = SubscriptionName(name, durable=True, shared=True)
-        return Made(self._consumer(named, topic, options))
+        return Made(self._consumer(named, topic, options, body_type=body_type))
 
     async def unsubscribe(self, name: str) -> None:
         """Remove a durable subscription, shared or not, with what it holds (JMS 3.1 §8.3.3).
@@ -105,15 +165,16 @@ class MakesConsumers(BaseSession, Closing):
         destination: Destination | str,
         options: ConsumerKeywords,
         workers: int = 0,
+        body_type: Any = None,
     ) -> Consumer:
-        core = self._core
+        core, to = self._core, converter(body_type)
         spec = ConsumerSpec.checked(core.options, destination, named, workers, **options)
         made: list[ConsumerState] = []
 
         async def make() -> Consumer:
             self._consumers += 1
             policy = await core.do(attach(core, spec, f"consumer {self._consumers} of {spec.link.destination}", made))
-            return Consumer(core, made[0], self._loop, cast(Receipt, self), policy)
+            return Consumer(core, made[0], self._loop, cast(Receipt, self), policy, to)
 
         try:
             return await self._loop.inside("consumer", make)

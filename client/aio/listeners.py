@@ -29,6 +29,7 @@ from redelivery.model.callables import (
     not_run,
     unrun,
 )
+from redelivery.model.content.typed.variable import BodyT
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Receipt
 from redelivery.transports.seam import T
@@ -37,7 +38,7 @@ from redelivery.transports.wire.clock import session_time
 
 log = logging.getLogger(__name__)
 _NEWS: Final = 0.05  # seconds until one who has met a loss looks again for the news of it
-MessageListener: TypeAlias = Callable[[Message], Awaitable[object]]
+MessageListener: TypeAlias = Callable[[Message[BodyT]], Awaitable[object]]
 
 
 class ListenerLoop:
@@ -45,7 +46,7 @@ class ListenerLoop:
 
     def __init__(self, core: SessionCore) -> None:
         self._core = core
-        self._listeners: dict[ConsumerState, tuple[MessageListener, Receipt]] = {}
+        self._listeners: dict[ConsumerState, tuple[MessageListener[Any], Receipt]] = {}
         self._comebacks = Comebacks(core)
         self._next_served = 0
         self._task: asyncio.Task[None] | None = None
@@ -53,7 +54,9 @@ class ListenerLoop:
         self._idle.set()
         self.after_callback: list[Callable[[], Awaitable[None]]] = []  # closes that a callback asked for
 
-    async def set_listener(self, consumer: ConsumerState, callback: MessageListener | None, receipt: Receipt) -> None:
+    async def set_listener(
+        self, consumer: ConsumerState, callback: MessageListener[Any] | None, receipt: Receipt
+    ) -> None:
         """Set, change or (None) remove the listener of one consumer."""
         core = self._core
 
@@ -267,7 +270,9 @@ class ListenerLoop:
             self._idle.set()
         await self._after_callback()
 
-    async def _called(self, callback: MessageListener, message: Message, delivery: Received) -> BaseException | None:
+    async def _called(
+        self, callback: MessageListener[Any], message: Message, delivery: Received
+    ) -> BaseException | None:
         """Await it; what it raised. A cancellation of its task is not the message's failure, and goes on."""
         task = cast(asyncio.Task[object], asyncio.current_task())
         cancelled = task.cancelling()  # before, and passed over by a callback

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, Self, TypeVar, cast
 
 from redelivery.model import messages
+from redelivery.model.content.typed.variable import BodyT
 from redelivery.model.errors import IllegalStateError
 
 
@@ -89,7 +90,7 @@ class AsyncReceipt(Protocol):
         """Acknowledge as the session's mode says."""
 
 
-class Message(messages.Message):
+class Message(messages.Message[BodyT]):
     """`redelivery.Message` as asyncio's consumers hand it out."""
 
     __slots__ = ()

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, Final
 
 from redelivery.client.containers.breaker import Permit
-from redelivery.client.containers.calls import convert
 from redelivery.client.containers.lanes import Lane
 from redelivery.client.containers.outcomes import Fate, Verdict, judge, say
 from redelivery.client.containers.plan import Plan
@@ -19,6 +18,7 @@ from redelivery.client.containers.settings import Settings
 from redelivery.client.containers.state import ContainerConnection, ContainerState
 from redelivery.client.containers.workers import Steps, Tasks, Threads, Work
 from redelivery.client.observing.log_lines import WORKERS
+from redelivery.model.content.typed.converter import fill
 from redelivery.model.errors import IllegalStateError, InDoubtError, JMSError, TransactionRolledBackError
 from redelivery.model.messages import Message
 from redelivery.transports.wire.clock import session_time
@@ -240,7 +240,9 @@ class BaseContainer(ContainerState):
         result, failure = None, None
         work = plan.begins(message, session_time(), *self._workers.current())
         try:
-            given = message if settings.convert is None else convert(settings.convert, message)
+            if settings.convert is not None:
+                fill(message, settings.convert)
+            given = message if settings.gives_message else message.body
             arguments = settings.arguments(message, lane.session)
             result = yield partial(self._workers.call, settings.handler, given, arguments)
         except Exception as error:  # noqa: BLE001  # a guard of application code: its failure is the message's

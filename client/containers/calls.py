@@ -1,67 +1,46 @@
-"""Finds what a handler takes, once, by its signature; converts a body for it."""
+"""Finds what a handler takes, once, by its signature."""
 
 from __future__ import annotations
 
-import json
+import builtins
 from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, get_origin, get_type_hints
 
-from redelivery.model.callables import ASYNC_GENERATOR, COROUTINE, deferred, name_of
-from redelivery.model.errors import ConfigError, MessageFormatError
-from redelivery.model.messages import Message, convert_body
+from redelivery.model.callables import name_of
+from redelivery.model.errors import ConfigError
+from redelivery.model.messages import Message
 
-_PLAIN: Final = (str, bytes)
-_JSON: Final = (dict, list)
 _POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
-Converter = Callable[[Message], Any]
 Makers = Mapping[type, Callable[[Message, Any], Any]]  # class of an argument -> made of the message and the session
 
 
-def converter(body_type: object) -> Converter | None:
-    """The conversion of a message for a handler; None: it takes the message itself.
+class _Names(dict[str, Any]):
+    """Of annotations: one that is known to a function or type checkers only is Any."""
 
-    Args:
-        body_type: str or bytes: the body as it is. dict or list: the body, or the JSON that it is. ``"json"``: whatever
-            its JSON is. A pydantic model: validated. Another callable: called with the body.
-
-    Raises:
-        ConfigError: it is none of these.
-    """
-    if body_type is None:
-        return None
-    if body_type in _PLAIN:
-        return lambda message: convert_body(message, body_type)
-    if body_type in _JSON or body_type == "json":
-        return lambda message: _structure(message.body, body_type)
-    validate, parse = (getattr(body_type, name, None) for name in ("model_validate", "model_validate_json"))
-    if callable(validate) and callable(parse):
-        return lambda message: (parse if isinstance(message.body, str | bytes) else validate)(message.body)
-    if callable(body_type):
-        if deferred(body_type) in (COROUTINE, ASYNC_GENERATOR):
-            raise ConfigError(f"body_type={name_of(body_type)}: {deferred(body_type)} is not awaited: convert at once")
-        return lambda message: body_type(message.body)
-    raise ConfigError(
-        f"body_type={body_type!r} is neither str, bytes, dict, list, 'json', a pydantic model nor callable"
-    )
+    def __missing__(self, name: str) -> Any:
+        return getattr(builtins, name, Any)
 
 
-def convert(to: Converter, message: Message) -> Any:
-    """The body, converted. Raises MessageFormatError: it is not of that kind, whatever its converter raised."""
+def _hints(handler: Callable[..., Any]) -> dict[str, Any]:
+    """The classes of its arguments; of a generic class such as ``Message[Order]`` the class itself."""
+    function = handler if hasattr(handler, "__globals__") else getattr(handler, "__call__", handler)  # noqa: B004
     try:
-        return to(message)
-    except Exception as error:  # a guard of application code: a body that does not convert never will
-        raise MessageFormatError(f"the body does not convert: {error}") from error
+        hints = get_type_hints(function, localns=_Names(getattr(function, "__globals__", {})))
+    except (AttributeError, NameError, SyntaxError, TypeError):  # what is no annotation of a type
+        return {}
+    return {name: get_origin(hint) or hint for name, hint in hints.items()}
 
 
-def _structure(body: object, kind: object) -> object:
-    if body is None:
-        raise MessageFormatError("there is none")
-    found = json.loads(body) if isinstance(body, str | bytes) else body
-    if isinstance(kind, type) and not isinstance(found, kind):
-        raise MessageFormatError(f"it is a {type(found).__name__}, not a {kind.__name__}")
-    return found
+def takes_message(handler: Callable[..., Any]) -> bool:
+    """True: by its annotation the first argument of the handler is a message, also where there is a ``body_type``."""
+    try:
+        first = next(iter(signature(handler).parameters.values()), None)
+    except (TypeError, ValueError):  # of a builtin
+        return False
+    kind = None if first is None else _hints(handler).get(first.name)
+    return isinstance(kind, type) and issubclass(kind, Message)
 
 
 def _named(kind: type) -> str:
@@ -82,10 +61,7 @@ def arguments(handler: Callable[..., Any], makers: Makers) -> Callable[[Message,
         parameters = list(signature(handler).parameters.values())
     except (TypeError, ValueError):  # of a builtin
         return lambda _message, _session: {}
-    try:
-        hints = get_type_hints(handler)
-    except (NameError, TypeError):  # of an import for type checkers only, or of a callable object
-        hints = {}
+    hints = _hints(handler)
     name = name_of(handler)
     if not parameters or parameters[0].kind not in (*_POSITIONAL, Parameter.VAR_POSITIONAL):
         raise ConfigError(f"the handler {name} takes no message: def {name}(message)")

@@ -9,8 +9,9 @@ from datetime import timedelta
 from typing import Any, Final, TypeAlias, TypedDict, Unpack
 
 from redelivery.client.arguments import check_selector, check_subscription, optional_seconds, seconds
-from redelivery.client.containers.calls import Converter, Makers, arguments, converter
+from redelivery.client.containers.calls import Makers, arguments, takes_message
 from redelivery.model.callables import check_runs, check_takes_one, name_of
+from redelivery.model.content.typed.converter import Converter, converter
 from redelivery.model.destinations import Destination, SubscriptionName, Topic
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, MessageFormatError
@@ -35,7 +36,9 @@ class ContainerKeywords(TypedDict, total=False):
     retry_on: exception classes that are worth another attempt, those of ``outage_on`` among them: all others are
         dead-lettered at once. None are named: all but ``fatal`` are.
     deadline: seconds over all attempts with a message here, after which the next failure dead-letters it.
-    body_type: what the handler is given instead of the message: see `calls.converter`.
+    body_type: the type of the body, which the handler is given instead of the message: see
+        `redelivery.model.content.typed.converter.converter`. A handler whose first parameter is annotated as a Message
+        is given that, with such a body.
     outage_on: what an outage looks like, as of a database: exception classes, ``Exception`` for all, or a callable that
         is given what the handler raised. Without it there is no outage, and each failure is its message's own.
     outage_after: when so many different messages (10) have failed by these in a row, of all workers, nothing is
@@ -102,6 +105,7 @@ class Settings:
     handler: Callable[..., Any]
     arguments: Callable[[Message, Any], dict[str, Any]]
     convert: Converter | None
+    gives_message: bool  # and not its body
     minimum: int
     maximum: int
     mode: AckMode
@@ -155,6 +159,7 @@ def check_settings(
         handler=handler,
         arguments=arguments(handler, makers),
         convert=converter(given.get("body_type")),
+        gives_message=given.get("body_type") is None or takes_message(handler),
         minimum=minimum,
         maximum=maximum,
         mode=mode,

@@ -78,11 +78,19 @@ def receive(
 
 
 def collect(
-    s: SessionState, consumers: Sequence[ConsumerState], most: int, deadline: float, hand: list[Received], *, hold: bool
+    s: SessionState,
+    consumers: Sequence[ConsumerState],
+    most: int,
+    deadline: float,
+    hand: list[Received],
+    *,
+    hold: bool,
+    fits: Callable[[Received], bool] = lambda _: True,
 ) -> Flow[None]:
     """Put up to ``most`` deliveries of the consumers into ``hand``, and no more than come until ``deadline``.
 
     ``hold``: the application acknowledges them itself, as it must where there are several consumers.
+    ``fits``: asked of each; the first that does not is the last of ``hand``, and its caller's to settle.
     """
     parked_in_batch: list[Received] = []
     while len(hand) < most:
@@ -91,7 +99,7 @@ def collect(
             if delivery is None and not _widen_window(s, consumers[0], hand, parked_in_batch):
                 break
             delivery = yield from receive(s, consumers, max(0.0, deadline - s.now()), hand, delivery, hold=True)
-        if delivery is None:
+        if delivery is None or not fits(delivery):
             break
         if hold:
             dispatched(s, delivery)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Unpack, cast
+from collections.abc import Callable
+from typing import Any, Unpack, cast, overload
 
 from redelivery.client.arguments import CONSUMER_DEFAULTS, CONSUMER_SYNONYMS, ConsumerKeywords
 from redelivery.client.ledger import ConsumerState
@@ -15,6 +16,8 @@ from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.core import SessionCore
 from redelivery.client.sync.listeners import ListenerLoop
 from redelivery.client.sync.made import Closing
+from redelivery.model.content.typed.converter import converter
+from redelivery.model.content.typed.variable import BodyT
 from redelivery.model.destinations import Destination, SubscriptionName
 from redelivery.model.messages import Receipt
 from redelivery.model.suggestions import suggesting
@@ -27,22 +30,55 @@ class MakesConsumers(BaseSession, Closing):
     _loop: ListenerLoop
     _consumers = 0
 
+    @overload
+    def consumer(
+        self,
+        destination: Destination | str,
+        *,
+        body_type: Callable[..., BodyT],
+        **options: Unpack[ConsumerKeywords],
+    ) -> Consumer[BodyT]: ...
+    @overload
+    def consumer(
+        self, destination: Destination | str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
+    ) -> Consumer: ...
     @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
-    def consumer(self, destination: Destination | str, **options: Unpack[ConsumerKeywords]) -> Consumer:
+    def consumer(
+        self, destination: Destination | str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
+    ) -> Consumer:
         """A consumer of a queue or topic.
 
         Args:
             destination: a Queue, a Topic, or a str; ``"orders"`` is a queue. Wildcards are allowed.
+            body_type: the type T of the bodies, which makes it a ``Consumer[T]``, which receives a ``Message[T]``.
+                A pydantic model, a msgspec Struct, a dataclass, ``list[Order]``, …, or a function that takes the
+                body: see `redelivery.model.content.typed.converter.converter`. None: they stay as they came.
             options: selector, no_local, prefetch, …: see `redelivery.client.arguments.ConsumerKeywords`.
 
         Raises:
             InvalidDestinationError, InvalidSelectorError, SecurityError: the broker refuses it.
             UnsupportedError: the broker cannot do it.
+            ConfigError: an option does not fit; the text names it.
         """
-        return self._consumer(None, destination, options)
+        return self._consumer(None, destination, options, body_type=body_type)
 
+    @overload
+    def durable_consumer(
+        self,
+        topic: Destination | str,
+        name: str,
+        *,
+        body_type: Callable[..., BodyT],
+        **options: Unpack[ConsumerKeywords],
+    ) -> Consumer[BodyT]: ...
+    @overload
+    def durable_consumer(
+        self, topic: Destination | str, name: str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
+    ) -> Consumer: ...
     @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
-    def durable_consumer(self, topic: Destination | str, name: str, **options: Unpack[ConsumerKeywords]) -> Consumer:
+    def durable_consumer(
+        self, topic: Destination | str, name: str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
+    ) -> Consumer:
         """A consumer of a durable subscription.
 
         It keeps what is sent to its topic while it has no consumer, and belongs to the connection's client id. It
@@ -60,10 +96,25 @@ class MakesConsumers(BaseSession, Closing):
             UnsupportedError: the broker has none over this protocol; the text says why.
         """
         named = SubscriptionName(name, durable=True, shared=False)
-        return self._consumer(named, topic, options)
+        return self._consumer(named, topic, options, body_type=body_type)
 
+    @overload
+    def shared_consumer(
+        self,
+        topic: Destination | str,
+        name: str,
+        *,
+        body_type: Callable[..., BodyT],
+        **options: Unpack[ConsumerKeywords],
+    ) -> Consumer[BodyT]: ...
+    @overload
+    def shared_consumer(
+        self, topic: Destination | str, name: str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
+    ) -> Consumer: ...
     @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
-    def shared_consumer(self, topic: Destination | str, name: str, **options: Unpack[ConsumerKeywords]) -> Consumer:
+    def shared_consumer(
+        self, topic: Destination | str, name: str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
+    ) -> Consumer:
         """A consumer of a shared subscription.
 
         Each message goes to one of its consumers (JMS 3.1 §8.3.2). It ends with its last consumer. Its name is the
@@ -71,11 +122,24 @@ class MakesConsumers(BaseSession, Closing):
         those of `durable_consumer`; ``no_local`` raises ConfigError.
         """
         named = SubscriptionName(name, durable=False, shared=True)
-        return self._consumer(named, topic, options)
+        return self._consumer(named, topic, options, body_type=body_type)
 
+    @overload
+    def shared_durable_consumer(
+        self,
+        topic: Destination | str,
+        name: str,
+        *,
+        body_type: Callable[..., BodyT],
+        **options: Unpack[ConsumerKeywords],
+    ) -> Consumer[BodyT]: ...
+    @overload
+    def shared_durable_consumer(
+        self, topic: Destination | str, name: str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
+    ) -> Consumer: ...
     @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
     def shared_durable_consumer(
-        self, topic: Destination | str, name: str, **options: Unpack[ConsumerKeywords]
+        self, topic: Destination | str, name: str, *, body_type: Any = None, **options: Unpack[ConsumerKeywords]
     ) -> Consumer:
         """A consumer of a subscription that is both.
 
@@ -83,7 +147,7 @@ class MakesConsumers(BaseSession, Closing):
         there is one, and else known to all connections. The arguments and errors are those of `shared_consumer`.
         """
         named = SubscriptionName(name, durable=True, shared=True)
-        return self._consumer(named, topic, options)
+        return self._consumer(named, topic, options, body_type=body_type)
 
     def unsubscribe(self, name: str) -> None:
         """Remove a durable subscription, shared or not, with what it holds (JMS 3.1 §8.3.3).
@@ -102,15 +166,16 @@ class MakesConsumers(BaseSession, Closing):
         destination: Destination | str,
         options: ConsumerKeywords,
         workers: int = 0,
+        body_type: Any = None,
     ) -> Consumer:
-        core = self._core
+        core, to = self._core, converter(body_type)
         spec = ConsumerSpec.checked(core.options, destination, named, workers, **options)
         made: list[ConsumerState] = []
 
         def make() -> Consumer:
             self._consumers += 1
             policy = core.do(attach(core, spec, f"consumer {self._consumers} of {spec.link.destination}", made))
-            return Consumer(core, made[0], self._loop, cast(Receipt, self), policy)
+            return Consumer(core, made[0], self._loop, cast(Receipt, self), policy, to)
 
         try:
             return self._loop.inside("consumer", make)

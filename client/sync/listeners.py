@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.lifecycle import SessionStage
@@ -18,6 +18,7 @@ from redelivery.client.session.inbox import CloseAsked
 from redelivery.client.session.state import ended
 from redelivery.client.sync.core import SessionCore
 from redelivery.model.callables import check_runs, check_takes_one, name_of, not_run, unrun
+from redelivery.model.content.typed.variable import BodyT
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message, Receipt
 from redelivery.transports.seam import T
@@ -26,7 +27,7 @@ from redelivery.transports.wire.threads.guard import await_in_steps, uninterrupt
 from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 log = logging.getLogger(__name__)
-MessageListener: TypeAlias = Callable[[Message], None]
+MessageListener: TypeAlias = Callable[[Message[BodyT]], None]
 _STEP: Final = 0.1  # seconds until our thread is woken once more
 
 
@@ -39,7 +40,7 @@ class ListenerLoop:
 
     def __init__(self, core: SessionCore) -> None:
         self._core = core
-        self._listeners: dict[ConsumerState, tuple[MessageListener, Receipt]] = {}
+        self._listeners: dict[ConsumerState, tuple[MessageListener[Any], Receipt]] = {}
         self._comebacks = Comebacks(core)
         self._turn = 0
         self._thread: threading.Thread | None = None
@@ -53,7 +54,7 @@ class ListenerLoop:
         """True: the caller is one of our callbacks."""
         return self._core.listens
 
-    def set_listener(self, consumer: ConsumerState, callback: MessageListener | None, receipt: Receipt) -> None:
+    def set_listener(self, consumer: ConsumerState, callback: MessageListener[Any] | None, receipt: Receipt) -> None:
         """Set, change or (None) remove the listener of one consumer."""
         core = self._core
 

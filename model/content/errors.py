@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class JMSError(Exception):
     """The root of all errors of this library."""
@@ -16,7 +18,12 @@ class InvalidDestinationError(JMSError, ValueError):
 
 
 class MessageFormatError(JMSError, TypeError):
-    """The message type or the protocol cannot carry a body or property, or a body is of another kind than asked for."""
+    """The message type or the protocol cannot carry a body or property, or a body is of another kind than asked for.
+
+    ``message``: of a consumer with ``body_type``, the message whose body does not convert; its ``body`` is as it came.
+    """
+
+    message: Any = None
 
 
 class MessageNotWriteableError(JMSError):

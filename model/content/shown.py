@@ -6,7 +6,6 @@ from typing import Protocol
 
 from redelivery.model.content.errors import MessageFormatError
 from redelivery.model.destinations import Destination
-from redelivery.model.values import Body
 
 
 class Showable(Protocol):
@@ -21,7 +20,7 @@ class Showable(Protocol):
         """The destination that it was sent to."""
 
     @property
-    def body(self) -> Body:
+    def body(self) -> object:
         """The body, decoded."""
 
     @property
@@ -62,8 +61,10 @@ def _body(message: Showable) -> str:
             return _count(len(body), "byte")
         case dict():
             return f"map of {_count(len(body), 'entry', 'entries')}"
-        case _:
+        case list():
             return f"stream of {_count(len(body), 'value')}"
+        case _:  # of a consumer with body_type
+            return f"body of the type {type(body).__name__}"
 
 
 def _count(number: int, one: str, many: str = "") -> str:

@@ -282,6 +282,7 @@ def test_each_kind_of_consumer_and_the_producer_list_their_keywords_with_their_d
         return {each.name: each.default for each in shown if each.kind is Parameter.KEYWORD_ONLY}
 
     wanted = {"selector": None, "no_local": False, "prefetch": None, "redelivery_policy": None, "bodies": "auto"}
+    wanted["body_type"] = None
     for kind in ("consumer", "durable_consumer", "shared_consumer", "shared_durable_consumer"):
         assert keywords(kind) == wanted
     assert keywords("producer") == {"persistent": True, "priority": 4, "ttl": None, "delivery_delay": None}

@@ -143,7 +143,9 @@ class Blocking:
     def _message(self, message: redelivery.aio.Message) -> Message:
         inner: Any = message._receipt
         assert message.source is not None
-        return Message.received(message.source, message.local_redeliveries, Receipt(self._loop, inner))
+        shown = Message.received(message.source, message.local_redeliveries, Receipt(self._loop, inner))
+        shown.stamp(**message.fields)  # a body that became another type
+        return shown
 
 
 class Receipt:

@@ -57,7 +57,7 @@ class Block:
 
     def run(self, namespace: dict[str, object]) -> None:
         """Execute it; a traceback names the page and its line."""
-        exec(compile("\n" * (self.line - 1) + self.code, self.page, "exec"), namespace)  # noqa: S102  # our own page
+        exec(compile("\n" * (self.line - 1) + self.code, self.page, "exec", dont_inherit=True), namespace)  # noqa: S102  # our own page
 
 
 def shows(texts: list[str], printed: list[str]) -> bool:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redelivery.model.content.typed.converter import convert_body
 from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import IllegalStateError, MessageFormatError, MessageNotWriteableError
-from redelivery.model.messages import HEADERS, Message, convert_body
+from redelivery.model.messages import HEADERS, Message
 from redelivery.model.values import Body, Byte, Float, Long, Short, Value, from_epoch_ms, to_epoch_ms
 
 

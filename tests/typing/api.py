@@ -43,7 +43,7 @@ def messages(session: redelivery.Session) -> None:
     assert_type(session.durable_consumer("topic://news", "daily", selector="a = 1", no_local=True), redelivery.Consumer)
     assert_type(session.shared_consumer(session.topic("news"), "desks", prefetch=1), redelivery.Consumer)
     assert_type(session.shared_durable_consumer("topic://news", "desks"), redelivery.Consumer)
-    session.durable_consumer("topic://news")  # type: ignore[call-arg]  # a subscription has a name
+    session.durable_consumer("topic://news")  # type: ignore[call-overload]  # a subscription has a name
     session.unsubscribe("daily")
     session.declare("orders", type="quorum", arguments={"x-max-length": 9}, dead_letters="dead", maximum_redeliveries=5)
     assert_type(session.delete(session.queue("orders")), int | None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -125,6 +125,34 @@ def test_a_body_that_does_not_convert_is_a_dead_letter_at_once(bench: Bench) -> 
     bench.start(lambda order: got.append(order["id"]), body_type=dict)
     bench.done()
     assert (got, bench.left(DEAD)) == ([1, 2], ["{"])
+
+
+@dataclass
+class Order:
+    id: int
+
+
+def test_a_handler_is_given_the_body_as_its_type_or_the_message_with_it(bench: Bench) -> None:
+    got: list[Any] = []
+
+    def of_body(order: Order, message: Message[Order]) -> None:
+        got.append((order, message.body, message.raw_body))
+
+    def of_message(message: Message[Order]) -> None:
+        got.append((message.body, message.delivery_count))
+
+    bench.send('{"id": 1}', '{"id": "x"}')
+    with bench.connection.listener_container("orders", of_body, body_type=Order):
+        bench.done()
+    assert got == [(Order(1), Order(1), b'{"id": 1}')]
+    bench.send('{"id": 2}')
+    bench.start(of_message, body_type=Order)
+    bench.done()
+    assert got[1:] == [(Order(2), 1)]
+    (letter,) = bench.broker.messages(DEAD)
+    assert letter.body == '{"id": "x"}'
+    cause = str(letter.properties["dlqDeliveryFailureCause"])
+    assert "the body does not convert to Order: id: it is a string, not an integer" in cause
 
 
 def test_a_deadline_ends_the_attempts(bench: Bench) -> None:

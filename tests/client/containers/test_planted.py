@@ -11,13 +11,14 @@ import pytest
 from tests.client.containers import bench as bench_of
 from tests.client.containers import test_container, test_draining, test_rules, test_when_again
 from tests.conformance.blocking import Shell
+from tests.model import test_typed_bodies
 from tests.run.mutants import Fault, caught
 
 from redelivery import Drop
 from redelivery.broker import EmbeddedBroker
 from redelivery.client.containers.outcomes import Fate
 
-_an_outcome, _a_body, _the_plan = test_rules.TestAnOutcome(), test_rules.TestABody(), test_rules.TestThePlan()
+_an_outcome, _the_plan = test_rules.TestAnOutcome(), test_rules.TestThePlan()
 FAULTS = {
     "the drain waits longer than its limit": Fault(
         "client.containers.workers",
@@ -79,11 +80,11 @@ FAULTS = {
         _an_outcome.test_to_retry_is_not_fatal,
     ),
     "JSON of another kind than was asked for is taken": Fault(
-        "client.containers.calls",
+        "model.content.typed.converter",
         "    if isinstance(kind, type) and not isinstance(found, kind):",
         "    if isinstance(kind, type) and found is None:",
-        _a_body.test_that_does_not_convert_says_so,
-        {"body": "[]", "body_type": dict},
+        test_typed_bodies.test_a_body_that_does_not_fit_is_an_error_that_says_where,
+        {"body": "[]", "body_type": dict, "why": "it is a list, not a dict"},
         raises=(pytest.fail.Exception,),
     ),
     "the deadline begins anew with each attempt": Fault(

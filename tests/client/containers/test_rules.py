@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 import redelivery
 from redelivery import AckMode, ConfigError, DeadLetter, Drop, Message, MessageFormatError, Producer, Retry, Session
-from redelivery.client.containers.calls import arguments, convert, converter
+from redelivery.client.containers.calls import arguments, takes_message
 from redelivery.client.containers.lanes import MAKERS
 from redelivery.client.containers.outcomes import Fate, Verdict, judge
 from redelivery.client.containers.plan import AT_ONCE, IDLE, Plan
@@ -80,68 +79,6 @@ class TestAnOutcome:
             Retry(after=-1)
 
 
-class TestABody:
-    @pytest.mark.parametrize(
-        ("body", "body_type", "converted"),
-        [
-            ("text", str, "text"),
-            (b"bytes", bytes, b"bytes"),
-            ('{"a": 1}', dict, {"a": 1}),
-            (b"[1]", list, [1]),
-            ({"a": 1}, dict, {"a": 1}),
-            ("3", "json", 3),
-            ("7", int, 7),
-        ],
-    )
-    def test_is_converted(self, body: Any, body_type: Any, converted: object) -> None:
-        to = converter(body_type)
-        assert to is not None
-        assert convert(to, Message(body)) == converted
-
-    @pytest.mark.parametrize(
-        ("body", "body_type"), [("x", bytes), ("{", dict), ("[]", dict), ("x", int), (None, "json")]
-    )
-    def test_that_does_not_convert_says_so(self, body: Any, body_type: Any) -> None:
-        to = converter(body_type)
-        assert to is not None
-        with pytest.raises(MessageFormatError, match="the body does not convert"):
-            convert(to, Message(body))
-
-    def test_may_be_a_pydantic_model(self) -> None:
-        class Order:
-            def __init__(self, **fields: Any) -> None:
-                self.fields = fields
-
-            @classmethod
-            def model_validate(cls, value: dict[str, Any]) -> Order:
-                return cls(**value)
-
-            @classmethod
-            def model_validate_json(cls, text: str) -> Order:
-                return cls(**json.loads(text))
-
-        to = converter(Order)
-        assert to is not None
-        assert [convert(to, Message(body)).fields for body in ('{"id": 1}', {"id": 1})] == [{"id": 1}] * 2
-
-    def test_may_be_a_model_of_pydantic_itself(self) -> None:
-        pydantic = pytest.importorskip("pydantic")
-        order = pydantic.create_model("Order", id=(int, ...), colour=(str, "red"))
-        to = converter(order)
-        assert to is not None
-        whole: list[Any] = ['{"id": 1}', b'{"id": 1}', {"id": 1}]
-        for body in whole:
-            assert convert(to, Message(body)) == order(id=1)
-        broken: list[Any] = ['{"id": "x"}', b"{", {"colour": "blue"}, None]
-        for body in broken:
-            with pytest.raises(MessageFormatError, match=r"the body does not convert.*Order"):
-                convert(to, Message(body))
-
-    def test_of_no_known_kind_is_refused(self) -> None:
-        with pytest.raises(ConfigError, match="body_type=5"):
-            converter(5)
-
-
 class TestAHandler:
     def test_may_take_the_session_and_more(self) -> None:
         def one(message: Message) -> None: ...
@@ -166,6 +103,20 @@ class TestAHandler:
             "whole": message,
             "producer": "a producer",
         }
+
+    def test_may_have_annotations_that_only_its_function_knows(self) -> None:
+        class Order: ...
+
+        def of_message(message: Message[Order]) -> None: ...
+
+        def of_body(order: Order, given: Message[Order], session: Session) -> None: ...
+
+        assert takes_message(of_message)
+        assert not takes_message(of_body)
+        assert not takes_message(print)
+        assert not takes_message(lambda: None)
+        message, session = Message("m"), object()
+        assert arguments(of_body, MAKERS)(message, session) == {"given": message, "session": session}
 
     @pytest.mark.parametrize("handler", [lambda: None, lambda *, _: None, lambda _, __, ___: None])
     def test_that_takes_something_else_is_refused(self, handler: Any) -> None:
