@@ -36,7 +36,7 @@ _SAID = (
     ("undone", "put back by undo"),
     ("back", "dead letters again"),
     ("returned", "WHERE THEY WERE, although their commit was confirmed"),
-    ("doubled", "IN BOTH PLACES"),
+    ("doubled", "IN BOTH PLACES: 'redelivery dlq resume' or 'undo' takes one of the two away"),
 )
 
 
@@ -106,6 +106,8 @@ def _say(receipt: RunReceipt, proof: Proof, json_: bool) -> None:
     to = "" if receipt.to is None else f" to {receipt.to}"
     print(visible(f"{receipt.command} of {receipt.queue}{to}, by {head['who']} at {head['when']}, {head['broker']}"))
     for name, text in _SAID:
+        if name == "doubled" and receipt.command == proving.IMPORT:
+            text = "THERE ONCE MORE: their send was in doubt, and came after they were sent again"
         if counts[name]:
             print(f"{counts[name]:8} {text}")
     if receipt.skipped:

@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 from tests.cli.brokers import LOOKED_AT, bodies, run, url
 from tests.cli.test_receipts import counted, receipt
+from tests.cli.test_receipts_of_odd_letters import nameless
 
 import redelivery
 from redelivery.client.sync.producer import Producer
@@ -128,6 +129,22 @@ def test_an_undo_that_was_torn_is_reported_and_gone_on_with(url: str, letters: s
     assert run(url, "dlq", "undo", file).stdout == f"{TORN} put back\n"
     assert (count(url, letters), count(url, other)) == (LETTERS, 0)
     assert counted(url, file) == {"letters": LETTERS, "undone": LETTERS}
+
+
+@pytest.mark.parametrize("url", ["amqp-embedded"], indirect=True)
+@pytest.mark.parametrize("mend", ["resume", "undo"])
+def test_letters_of_others_without_an_id_are_taken_away_from_one_place(
+    request: pytest.FixtureRequest, url: str, letters: str, receipts: Path, mend: str
+) -> None:
+    other = f"{letters}.other"
+    nameless(request, url, letters, 45)  # instead of the others
+    tear(url, *command("move", letters))
+    assert counted(url, receipt(receipts), code=1) == {"letters": 40, "unread": 20, "doubled": 20, "left": 5}
+    said = run(url, "dlq", "verify", receipt(receipts), code=1).stdout
+    assert "20 IN BOTH PLACES: 'redelivery dlq resume' or 'undo' takes one of the two away" in said
+    run(url, "dlq", mend, receipt(receipts))
+    assert (count(url, letters), count(url, other)) == ((0, 45) if mend == "resume" else (45, 0))
+    counted(url, receipt(receipts))
 
 
 @on_each

@@ -27,7 +27,7 @@ _SAID: Final = (
     ("undone", "put back by undo"),
     ("back", "dead letters again"),
     ("returned", "where they were, although their commit was confirmed"),
-    ("doubled", "in both places"),
+    ("doubled", "in both places: resume or undo takes one of the two away"),
 )
 
 
