@@ -21,7 +21,8 @@ myst_fence_as_directive = ["mermaid"]
 
 html_theme = "furo"
 html_title = f"redelivery {release}"
-html_extra_path = ["site"]  # index.html of the root
-html_static_path = []
+html_extra_path = ["site/index.html"]  # of the root
+html_static_path = ["site/site.css"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False

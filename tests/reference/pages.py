@@ -208,13 +208,11 @@ def _commands() -> str:
         arguments = [
             each for each in command.params if not options.is_option(each) and not getattr(each, "hidden", False)
         ]
-        given = "".join(
-            f" {each.metavar or each.name.upper()}" if each.required else f" [{each.metavar or each.name.upper()}]"
-            for each in arguments
-        )
+        named = {each: each.metavar or each.name.upper() for each in arguments}
+        given = "".join(f" {name}" if each.required or "[" in name else f" [{name}]" for each, name in named.items())
         usage = f"{words} COMMAND …" if below else f"{words}{given}"
         lines += [f"## {words}\n", f"```text\n{usage}\n```\n", markdown(inspect.cleandoc(command.help or "")), ""]
-        lines += [f"- `{each.metavar or each.name.upper()}`: {inline(each.help or '')}" for each in arguments]
+        lines += [f"- `{name}`: {inline(each.help or '')}" for each, name in named.items()]
         lines += [""] if arguments else []
         rows = [options.option_row(each, "") for each in filter(options.is_option, command.params)]
         if rows:
