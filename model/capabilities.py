@@ -62,7 +62,13 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionMetaData:
-    """The broker at the other end, and what it can do."""
+    """The broker at the other end, and what it can do.
+
+    ``provider_name``, ``provider_version``: as the broker says them, or as it was recognised.
+    ``protocol``: ``STOMP 1.2``, ``AMQP 1.0`` or ``vm``.
+    ``capabilities``: what it can do over this protocol.
+    ``jmsx_property_names``: the JMSX properties that its messages have (JMS 3.1, `ConnectionMetaData`).
+    """
 
     provider_name: str
     provider_version: str

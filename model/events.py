@@ -107,7 +107,10 @@ class Released(MessageEvent):
 
 @dataclass(frozen=True, slots=True)
 class RolledBack(MessageEvent):
-    """A rollback, a recover or a listener that raised: it is delivered again, not before ``again_at``."""
+    """A rollback, a recover or a listener that raised: it is delivered again, not before ``again_at``.
+
+    ``cause``: the exception, if one was given.
+    """
 
     cause: BaseException | None
     again_at: datetime
@@ -148,7 +151,10 @@ class DeadLettered(MessageEvent):
 
 @dataclass(frozen=True, slots=True)
 class Discarded(MessageEvent):
-    """The message was discarded: the strategy drops it instead of dead-lettering it. Fields as in DeadLettered."""
+    """The message was discarded: the strategy drops it instead of dead-lettering it.
+
+    ``cause``, ``reason``: as in DeadLettered.
+    """
 
     cause: BaseException | None
     reason: str
@@ -156,7 +162,7 @@ class Discarded(MessageEvent):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A message has been sent.
+    """A message has been sent, by a ``session``.
 
     ``confirmed``: the broker has said that it has it. False: it is written; what becomes of it the commit says, or the
     future of an asynchronous send, and nothing where it is not persistent.
@@ -169,7 +175,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A transaction with so many sends and so many received messages is committed."""
+    """A transaction of ``session``, with so many messages ``sent`` and ``received``, is committed."""
 
     session: int
     sent: int
@@ -178,7 +184,10 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class InDoubt:
-    """The answer to a commit, an acknowledgement or a confirmed send did not come: it may or may not have happened."""
+    """The answer to a commit, an acknowledgement or a confirmed send did not come: it may or may not have happened.
+
+    ``session``: whose. ``sent``, ``received``: the messages concerned. ``error``: what the call raises.
+    """
 
     session: int
     sent: tuple[Message, ...]
@@ -188,7 +197,10 @@ class InDoubt:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerEnded:
-    """The broker has ended a consumer; what it had delivered goes back to the broker."""
+    """The broker has ended a consumer; what it had delivered goes back to the broker.
+
+    ``session``, ``destination``: whose. ``error``: the broker's words.
+    """
 
     session: int
     destination: Destination
@@ -197,7 +209,7 @@ class ConsumerEnded:
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """A connection is there; ``url`` as it was given, the password masked."""
+    """A connection is there: ``url`` as it was given, the password masked; ``metadata``: which broker it is."""
 
     url: str
     metadata: ConnectionMetaData
@@ -208,7 +220,8 @@ class ConnectionLost:
     """A connection is gone, noticed at ``at``; what was not acknowledged goes back to the broker.
 
     The sessions know before the observer does: no call that begins then returns what had been prefetched.
-    ``planned``: it was left, to move to a priority broker that has answered.
+    ``url``: of the broker, the password masked. ``error``: why. ``planned``: it was left, to move to a priority broker
+    that has answered.
     """
 
     url: str
@@ -219,7 +232,10 @@ class ConnectionLost:
 
 @dataclass(frozen=True, slots=True)
 class ReconnectFailed:
-    """No broker of the list answered in the ``attempt``-th round; the next one is at ``again_at``, None for none."""
+    """No broker of the list answered in the ``attempt``-th round; the next one is at ``again_at``, None for none.
+
+    ``url``: of the broker that was tried last, the password masked. ``error``: its answer, or that there was none.
+    """
 
     url: str
     error: JMSError
@@ -229,7 +245,7 @@ class ReconnectFailed:
 
 @dataclass(frozen=True, slots=True)
 class Reconnected:
-    """The connection is there again since ``at``: to the broker that ``metadata`` names, consumers and all."""
+    """The connection is there again since ``at``: to the broker of ``url`` and ``metadata``, consumers and all."""
 
     url: str
     metadata: ConnectionMetaData
@@ -238,7 +254,7 @@ class Reconnected:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionClosed:
-    """A connection was closed by the application."""
+    """A connection, to ``url``, was closed by the application."""
 
     url: str
 

@@ -74,7 +74,8 @@ class Message(Generic[BodyT]):
 
     ``body`` is ``str`` (text), ``bytes``, ``dict`` (map), ``list`` (stream) or None; of a consumer with ``body_type=T``
     it is a T, the message a ``Message[T]``. Times are aware UTC datetimes; None stands for an unset expiration or
-    delivery time.
+    delivery time. ``properties`` are the application's; ``correlation_id``, ``reply_to``, ``type``, ``group_id`` and
+    ``group_sequence`` are JMS's headers.
     """
 
     __slots__ = ("_receipt", "fields", "local_redeliveries", "source")
@@ -114,7 +115,7 @@ class Message(Generic[BodyT]):
 
     @classmethod
     def received(cls, source: MessageSource, redeliveries: int, receipt: Receipt | None) -> Self:
-        """A read-only message over its source; ``redeliveries`` are those that the wire's count does not know."""
+        """For the library: a read-only message; ``redeliveries`` are those that the wire's count does not know."""
         message = _new(cls)
         message.source, message._receipt, message.local_redeliveries, message.fields = source, receipt, redeliveries, {}
         return message
@@ -308,7 +309,7 @@ class Message(Generic[BodyT]):
             self.fields["properties"] = MappingProxyType({**self.properties, **nested})
 
     def stamp(self, **headers: object) -> None:
-        """Set what the provider sets at a send (JMS: what the application wrote there is overwritten).
+        """For the library's own use: set what the provider sets at a send, whatever the application wrote there (JMS).
 
         A time may be given as epoch milliseconds; it becomes a datetime when it is looked at.
         """

@@ -30,7 +30,7 @@ class AckMode(IntEnum):
 
     @classmethod
     def parse(cls, value: AckMode | int | str) -> AckMode:
-        """The mode of a member, its number, or its name in any case.
+        """The mode that ``value`` says: a member, its number, or its name in any case.
 
         Raises:
             ConfigError: there is no such mode.

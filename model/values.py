@@ -62,23 +62,23 @@ class _Whole(int):
 
 
 class Byte(_Whole):
-    """A JMS byte, -128 to 127."""
+    """A JMS byte: ``value`` is from -128 to 127."""
 
     bits = 8
 
 
 class Short(_Whole):
-    """A JMS short, 16 bits."""
+    """A JMS short: ``value`` is from -32768 to 32767."""
 
     bits = 16
 
 
 class Long(_Whole):
-    """A JMS long even where the number would fit an int."""
+    """A JMS long, even where ``value`` would fit an int."""
 
 
 class Float(float):
-    """A JMS float, within the range of 32 bits; a plain Python float is a double."""
+    """A JMS float: ``value`` is within the range of 32 bits; a plain Python float is a double."""
 
     def __init__(self, value: float) -> None:
         if not isinstance(value, (int, float)) or isinstance(value, bool):

@@ -33,6 +33,8 @@ class Conversion:
 def convert(policies: BrokerPolicies, to: str) -> Conversion:
     """Write the same rules in another format.
 
+    ``policies``: what `redelivery.policies.read` has read. ``to``: a format of `redelivery.policies.read`, ``python``
+    for a program, or ``json``.
     Each queue that gets dead letters, or what expires, is made by what is written, or a sentence of ``lost`` names it.
 
     Raises:

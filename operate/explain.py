@@ -34,6 +34,9 @@ class Explained:
 def explain(policies: BrokerPolicies, target: Destination | str, client: BrokerPolicies | None = None) -> Explained:
     """Say what a broker's file says of a destination, what its client's says, and which of them decides.
 
+    ``policies``, ``client``: what `redelivery.policies.read` has read of them. ``target``: a str without a scheme is a
+    queue.
+
     Raises:
         InvalidDestinationError: the target is a str that is not a destination.
     """

@@ -57,7 +57,7 @@ def read(
 
 
 def write(policies: BrokerPolicies) -> str:
-    """Write the rules in their broker's own format: a URL, or a file, to which what else it needs must be added.
+    """Write ``policies`` in their broker's own format: a URL, or a file, to which what else it needs must be added.
 
     Raises:
         ConfigError: the format cannot hold a value; only of rules that were not read from it.

@@ -65,7 +65,7 @@ class PrefetchPolicy:
 
     @classmethod
     def from_activemq(cls, options: Mapping[str, object], *, prefix: str = "") -> PrefetchPolicy:
-        """A policy from ActiveMQ's names, as str or values; ``all`` counts where nothing nearer is named.
+        """A policy from ``options`` with ActiveMQ's names, as str or values; ``all``: where nothing nearer is named.
 
         ``prefix`` stands before the names in errors.
 

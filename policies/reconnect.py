@@ -226,7 +226,7 @@ class ReconnectPolicy:
 
     @classmethod
     def from_activemq(cls, options: Mapping[str, object], *, prefix: str = "") -> ReconnectPolicy:
-        """A policy from the option names and milliseconds of ActiveMQ's failover transport, as str or values.
+        """A policy from ``options`` with the names and milliseconds of ActiveMQ's failover transport, as str or values.
 
         ``reconnectDelayExponent`` and ``backOffMultiplier`` are the same. A ``timeout`` of 0 or -1 is none. ``prefix``
         stands before the names in errors.

@@ -181,6 +181,7 @@ class RedeliveryPolicy:
     def delay(self, redelivery_count: int, rng: Random | None = None, elapsed: float = 0.0) -> float:
         """Seconds to wait before the n-th redelivery, n = 1, 2, …; exact to the millisecond as ActiveMQ computes it.
 
+        ``redelivery_count``: that n.
         ``rng`` serves collision avoidance: its ``random()`` is drawn twice per step, n - 1 steps (at most 1,000); with
         ``move_first_delay`` twice. ``elapsed``: seconds since the first failure, for a strategy that was given.
 
@@ -202,6 +203,7 @@ class RedeliveryPolicy:
     def exceeded(self, redelivery_count: int, elapsed: float = 0.0) -> bool:
         """Say whether a message redelivered that often (0 on the first delivery) is beyond the limit: poison.
 
+        ``redelivery_count``: how often it was.
         ``elapsed``: seconds since the first failure, for a strategy that was given; 0: the number alone decides.
 
         Raises:
@@ -213,7 +215,7 @@ class RedeliveryPolicy:
         return self.maximum_redeliveries != NO_LIMIT and redelivery_count > self.maximum_redeliveries
 
     def ends(self, attempt: int, elapsed: float = 0.0) -> bool:
-        """Say whether no delivery follows the n-th, n = 1, 2, …, if that fails. Raises ConfigError as `exceeded`."""
+        """Say whether no delivery follows the ``attempt``-th, if that fails. Raises ConfigError as `exceeded`."""
         check_whole("attempt", attempt, 1)
         if self.given_stop is None:
             return self.exceeded(attempt)
@@ -221,7 +223,7 @@ class RedeliveryPolicy:
 
     @classmethod
     def from_activemq(cls, options: Mapping[str, object], *, prefix: str = "") -> RedeliveryPolicy:
-        """A policy from ActiveMQ's names and milliseconds, as str or values; what is not named has its default.
+        """A policy from ``options`` with ActiveMQ's names and milliseconds, as str or values, and else the defaults.
 
         A negative delay means "at once", a ``maximumRedeliveryDelay`` of -1 "no cap". Unlike in Java, where it would
         poison every message, a ``maximumRedeliveries`` below -1 is refused. ``prefix`` stands before the names in

@@ -79,7 +79,7 @@ class BrokerConfig:
         return self._strategies.strategy_for(destination)
 
     def admits(self, username: str | None, password: str | None) -> bool:
-        """Check whether a client with this name and password may connect."""
+        """Check whether a client with this ``username`` and ``password`` may connect."""
         if self.users is None:
             return True
         known = self.users.get(username or "")

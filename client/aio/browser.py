@@ -36,7 +36,7 @@ class QueueBrowser(BaseBrowser, Closing):
         return _Iteration(self)
 
     async def acknowledge(self, message: Message) -> None:
-        """Nothing: to look is not to receive. For the messages; see `redelivery.model.messages.Receipt`."""
+        """Nothing: to look is not to receive. For the library; see `redelivery.model.messages.Receipt`."""
 
     async def close(self) -> None:
         """Look no more; an iteration that is under way raises IllegalStateError.

@@ -129,7 +129,7 @@ class Consumer(BaseConsumer[BodyT], Closing):
         return await self._taking("receive_many", partial(self._collect, max_messages, deadline), deadline, [])
 
     async def receive_body(self, type: type, timeout: float | timedelta | None = None) -> Any:
-        """The body of the next message as ``str``, ``bytes``, ``dict`` or ``list``; None as `receive`.
+        """The body of the next message as ``type``: ``str``, ``bytes``, ``dict`` or ``list``; None as `receive`.
 
         Raises:
             MessageFormatError: it is of another kind. In AUTO and DUPS_OK mode the message is redelivered as if this

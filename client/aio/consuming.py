@@ -143,7 +143,8 @@ class MakesConsumers(BaseSession, Closing):
         """A consumer of a subscription that is both: ``await`` it, or ``async with``.
 
         It keeps what is sent while it has no consumer (JMS 3.1 §8.3.4). Its name is the connection's client id's, where
-        there is one, and else known to all connections. The arguments and errors are those of `shared_consumer`.
+        there is one, and else known to all connections. ``topic``, ``name``, options and errors are those of
+        `shared_consumer`.
         """
         named = SubscriptionName(name, durable=True, shared=True)
         return Made(self._consumer(named, topic, options, body_type=body_type))

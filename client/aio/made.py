@@ -96,7 +96,7 @@ class Message(messages.Message[BodyT]):
     __slots__ = ()
 
     async def acknowledge(self) -> None:  # type: ignore[override]  # a coroutine, as every call here that does I/O
-        """As `redelivery.Message.acknowledge`."""
+        """As `redelivery.Message.acknowledge`; IllegalStateError of a message that was not received, too."""
         if self._receipt is None:
             raise IllegalStateError("only a received message can be acknowledged")
         await cast(AsyncReceipt, self._receipt).acknowledge(self)

@@ -39,6 +39,8 @@ class Publisher(BasePublisher, Closing):
     ) -> Message:
         """As `Producer.send`, from any task. A persistent message is the broker's when this returns.
 
+        ``body_or_message``, ``destination`` and the options are those of `Producer.send`.
+
         Raises:
             IllegalStateError: the publisher or the connection is closed.
             JMSError: as `Producer.send`.

@@ -38,6 +38,8 @@ class Connection(BaseConnection, MakesContainers, Closing):
     def session(self, ack_mode: AckMode | int | str = AckMode.AUTO) -> Session:
         """A new session.
 
+        ``ack_mode``: an AckMode, its name or its number: when messages are acknowledged.
+
         Raises:
             ConfigError: there is no such mode.
             UnsupportedError: the broker has no transactions, and the mode is TRANSACTED.
@@ -133,5 +135,10 @@ class Connection(BaseConnection, MakesContainers, Closing):
         return self._core.wait(timeout)
 
     def check_open(self, action: str) -> None:
-        """Raise where it is closed or lost; the text says when and why."""
+        """Raise where it is closed or lost; the text names ``action``, and says when and why.
+
+        Raises:
+            IllegalStateError: it was closed.
+            ConnectionLostError: it was lost.
+        """
         self._core.check_open(action)

@@ -58,7 +58,7 @@ class ConnectionFactory:
 def connect(url: str, *, start: bool = True, **options: Unpack[ConnectionKeywords]) -> Connection:
     """Connect. It delivers unless ``start=False``.
 
-    The options and errors are ConnectionFactory's.
+    ``url``, the other options and the errors are ConnectionFactory's.
     """
     factory = ConnectionFactory(url, **options)
     del url, options  # see `unseen`

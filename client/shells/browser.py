@@ -39,7 +39,7 @@ class BaseBrowser:
         return self._closed
 
     def check_open(self, action: str) -> None:
-        """Raise where it is closed."""
+        """Raise IllegalStateError where it is closed; the text names ``action``."""
         if self._closed:
             raise IllegalStateError(f"{action}: the browser of {self.queue} was closed by close()")
 

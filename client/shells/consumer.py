@@ -81,7 +81,12 @@ class BaseConsumer(Generic[BodyT]):
         return self._closed or self._state.error is not None
 
     def check_open(self, action: str) -> None:
-        """Raise where it is closed."""
+        """Raise where it is closed; the text names ``action``.
+
+        Raises:
+            IllegalStateError: it was closed, or its session or connection.
+            ConnectionLostError: the connection was lost.
+        """
         if not self._closed:
             return
         if self._core.life.ended:

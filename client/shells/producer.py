@@ -37,7 +37,7 @@ class BaseProducer:
         return self._closed
 
     def check_open(self, action: str) -> None:
-        """Raise where it is closed."""
+        """Raise IllegalStateError where it is closed; the text names ``action``."""
         if self._closed:
             raise IllegalStateError(f"{action}: the producer was closed by close()")
 

@@ -22,7 +22,12 @@ class BasePublisher(ABC):
         return self._closed
 
     def check_open(self, action: str) -> None:
-        """Raise where it is closed, or its connection closed or lost."""
+        """Raise where it is closed, or its connection closed or lost; the text names ``action``.
+
+        Raises:
+            IllegalStateError: one of them was closed.
+            ConnectionLostError: the connection was lost.
+        """
         self._check_connection(action)
         if self._closed:
             raise IllegalStateError(f"{action}: the publisher was closed by close()")

@@ -42,7 +42,12 @@ class BaseSession:
         return Topic(plain_name("topic", name))
 
     def check_open(self, action: str) -> None:
-        """Raise where it is closed, or its connection lost; the text says when and why."""
+        """Raise where it is closed, or its connection lost; the text names ``action``, and says when and why.
+
+        Raises:
+            IllegalStateError: it was closed, or its connection.
+            ConnectionLostError: the connection was lost.
+        """
         core = self._core
         if core.life.ended:
             raise core.life.problem(action)

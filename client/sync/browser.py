@@ -37,7 +37,7 @@ class QueueBrowser(BaseBrowser, Closing):
         return _Iteration(self)
 
     def acknowledge(self, message: Message) -> None:
-        """Nothing: to look is not to receive. For the messages; see `redelivery.model.messages.Receipt`."""
+        """Nothing: to look is not to receive. For the library; see `redelivery.model.messages.Receipt`."""
 
     def close(self) -> None:
         """Look no more; an iteration that is under way raises IllegalStateError.

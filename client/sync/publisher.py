@@ -42,6 +42,7 @@ class Publisher(BasePublisher, Closing):
     ) -> Message:
         """As `Producer.send`, from any thread. A persistent message is the broker's when this returns.
 
+        ``body_or_message``, ``destination`` and the options are those of `Producer.send`.
         A Message that is sent by several threads at once must be a copy for each.
 
         Raises:

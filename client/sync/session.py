@@ -118,7 +118,10 @@ class Session(MakesConsumers):
     def producer(self, destination: Destination | str | None = None, **options: Unpack[ProducerKeywords]) -> Producer:
         """A producer for one destination, or (None) for whatever each send names.
 
-        Times are in seconds.
+        Args:
+            destination: where its messages go.
+            options: persistent, priority, ttl, delivery_delay (both in seconds): what counts where a send says nothing,
+                see `redelivery.client.arguments.ProducerKeywords`.
         """
         core = self._core
 
@@ -171,7 +174,8 @@ class Session(MakesConsumers):
     def recover(self, cause: BaseException | None = None) -> None:
         """Everything delivered and not acknowledged is redelivered, or dead-lettered, by the policy.
 
-        See JMS 3.1, `Session.recover`; how often and after which delay is ActiveMQ's RedeliveryPolicy.
+        See JMS 3.1, `Session.recover`; how often and after which delay is ActiveMQ's RedeliveryPolicy. ``cause``: the
+        exception that the dead letter names, if it becomes one.
 
         Raises:
             IllegalStateError: the session is transacted; use rollback.

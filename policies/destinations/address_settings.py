@@ -156,6 +156,7 @@ class AddressSettings:
     def delay(self, delivery_count: int, rng: Random | None = None) -> float:
         """Seconds before the redelivery that follows the n-th delivery, n = 1, 2, …; exact to the millisecond.
 
+        ``delivery_count``: that n.
         ``rng`` serves collision avoidance: its ``random()`` is drawn twice. The cap comes after it.
 
         Raises:
@@ -173,7 +174,7 @@ class AddressSettings:
         return delay / 1000
 
     def exceeded(self, delivery_count: int) -> bool:
-        """Say whether a message that was delivered so often goes to the dead-letter address, and is not redelivered.
+        """Say whether a message goes to the dead-letter address after its ``delivery_count``-th delivery.
 
         Raises:
             ConfigError: the count is not an integer >= 1.
@@ -182,7 +183,7 @@ class AddressSettings:
         return 0 < self.max_delivery_attempts <= delivery_count
 
     def merged_with(self, less_specific: AddressSettings) -> AddressSettings:
-        """These settings, with the fields that they do not set taken from less specific ones."""
+        """These settings, with the fields that they do not set taken from ``less_specific`` ones."""
         values: dict[str, Any] = {name: getattr(less_specific, name) for name in less_specific.fields_set}
         values.update((name, getattr(self, name)) for name in self.fields_set)
         return AddressSettings(**values)
@@ -191,7 +192,8 @@ class AddressSettings:
 class AddressSettingsMap:
     """Immutable. Each field comes from the most specific entry that sets it, else it has its default.
 
-    Keys and their order: `destination_map`; ``#`` (or ``>``) stands for any further words, ``*`` for one.
+    ``entries``: settings by patterns: ``*`` stands for one word, ``#`` (or ``>``) for any further ones. The most
+    specific one comes first: word by word literal before ``*`` before ``#``.
 
     Raises:
         ConfigError: a key is not a pattern or occurs twice, or a value is not an AddressSettings; the text names it.
@@ -206,7 +208,7 @@ class AddressSettingsMap:
                 raise ConfigError(f"{entry.key!r}: {entry.value!r} is not an AddressSettings")
 
     def settings_for(self, target: Destination | str) -> AddressSettings:
-        """The merged settings of an address. A str without a scheme is a queue.
+        """The merged settings of ``target``, an address. A str without a scheme is a queue.
 
         Raises:
             InvalidDestinationError: the str is not a destination.
@@ -217,7 +219,7 @@ class AddressSettingsMap:
         return merged
 
     def explain(self, target: Destination | str) -> SettingsExplanation:
-        """List the entries that match, in their order, and say which one each field comes from.
+        """List the entries that match ``target``, in their order, and say which one each field comes from.
 
         Raises:
             InvalidDestinationError: the str is not a destination.

@@ -15,7 +15,9 @@ from redelivery.policies.redelivery import RedeliveryPolicy
 class RedeliveryPolicyMap:
     """Immutable. One entry counts as a whole: its unset fields have RedeliveryPolicy's defaults, not another entry's.
 
-    Keys and their order: `destination_map`. The policies found carry their key as ``destination``, which appears in
+    ``entries``: policies by patterns: a name, with ``*`` for one word and ``>`` for any further ones, with or without
+    ``queue://`` or ``topic://``. The most specific one counts: word by word literal before ``*`` before ``>``. The
+    policies found carry their key as ``destination``, which appears in
     the causes of dead letters as it does in ActiveMQ. ``default``: for what no entry matches; None: RedeliveryPolicy(),
     in a connection the policy of its URL.
 
@@ -55,7 +57,7 @@ class RedeliveryPolicyMap:
         return self._map.entries
 
     def policy_for(self, target: Destination | str) -> RedeliveryPolicy:
-        """The policy of the most specific entry that matches, else the default. A str without a scheme is a queue.
+        """The policy of the most specific entry that matches ``target``, else the default. A plain str is a queue.
 
         Raises:
             InvalidDestinationError: the str is not a destination.
@@ -64,7 +66,7 @@ class RedeliveryPolicyMap:
         return self.default if found is None else found
 
     def explain(self, target: Destination | str) -> Explanation[RedeliveryPolicy]:
-        """List the entries that match, in their order, and say why the first one counts.
+        """List the entries that match ``target``, in their order, and say why the first one counts.
 
         Raises:
             InvalidDestinationError: the str is not a destination.

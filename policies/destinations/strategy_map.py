@@ -57,7 +57,7 @@ class DeadLetterStrategyMap(Mapping[str, DeadLetterStrategy]):
         return self._queues
 
     def strategy_for(self, target: Destination | str) -> DeadLetterStrategy:
-        """The strategy of the most specific entry that matches, else the default. A str without a scheme is a queue.
+        """The strategy of the most specific entry that matches ``target``, else the default. A plain str is a queue.
 
         Raises:
             InvalidDestinationError: the str is not a destination.
@@ -66,7 +66,7 @@ class DeadLetterStrategyMap(Mapping[str, DeadLetterStrategy]):
         return self._default if found is None else found
 
     def explain(self, target: Destination | str) -> Explanation[DeadLetterStrategy]:
-        """List the entries that match, in their order, and say why the first one counts.
+        """List the entries that match ``target``, in their order, and say why the first one counts.
 
         Raises:
             InvalidDestinationError: the str is not a destination.

@@ -11,8 +11,16 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-SECTIONS: Final = {"Args:": "Parameters", "Raises:": "Raises", "Returns:": "Returns", "Yields:": "Yields"}
-_LIST: Final = ("Args:", "Raises:")
+SECTIONS: Final = {
+    "Args:": "Parameters",
+    "Raises:": "Raises",
+    "Raises, when awaited:": "Raises, when awaited",
+    "Raises, from the iteration:": "Raises, from the iteration",
+    "Attributes:": "Attributes",
+    "Returns:": "Returns",
+    "Yields:": "Yields",
+}
+_LIST: Final = ("Args:", "Raises:", "Raises, when awaited:", "Raises, from the iteration:", "Attributes:")
 _NAME: Final = r"(?:``\w+``(?: \([^)]*\))?|\w+)"
 _ENTRY: Final = re.compile(rf"({_NAME}(?:, {_NAME})*): (?=\S)")
 _CODE: Final = re.compile(r"(``?)(.+?)\1", re.DOTALL)

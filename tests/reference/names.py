@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -131,6 +132,8 @@ PAGES: Final[dict[str, tuple[str, str, tuple[tuple[str, tuple[str, ...] | None],
 }
 
 GIVEN: Final = ("redelivery.policies.brokers.policies", "redelivery.testing.fixtures")
+# made by a call, which their docstring need not say
+MADE: Final = ("Connection", "Session", "Publisher", "ListenerContainer", "FastForward", "TelemetryObserver")
 SPARK: Final = "integrations"  # the page that needs pyspark
 
 
@@ -177,16 +180,19 @@ def members(kind: type) -> Iterator[tuple[str, Any]]:
     """The public attributes of a class that are ours, but for fields and what a public base has."""
     seen: set[str] = set()
     fields = getattr(kind, "__dataclass_fields__", {})
+    others = {name for base in kind.__mro__ if not base.__module__.startswith("redelivery") for name in vars(base)}
     for base in kind.__mro__:
         if base is not kind and base.__name__ in bases():
             continue
-        if not base.__module__.startswith("redelivery") and not base.__module__.startswith("pyspark_redelivery"):
+        if not base.__module__.startswith("redelivery"):
             continue
         for name in vars(base):
-            if name.startswith("_") or name in seen or name in fields:
+            if name.startswith("_") or name in {*seen, *fields, *others}:
                 continue
             seen.add(name)
             value = inspect.getattr_static(kind, name)
+            if "For the library" in (getattr(value, "__doc__", None) or ""):
+                continue  # what one room needs of another
             if isinstance(value, (property, classmethod, staticmethod)) or inspect.isfunction(value):
                 yield name, value
 
@@ -201,3 +207,9 @@ def function_of(value: Any) -> Any:
 def values_of(kind: type) -> list[str]:
     """The members of an enumeration."""
     return [f"`{each.name}`" for each in kind] if issubclass(kind, Enum) else []
+
+
+def is_made(kind: type) -> bool:
+    """Say whether an application never makes one itself: what it is made of is not public."""
+    named = re.search(r"\b[Mm]ade by `", kind.__doc__ or "") is not None
+    return named or issubclass(kind, BaseException) or kind.__name__ in MADE

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tests.reference import docstrings, options
 from tests.reference.docstrings import Link, inline, markdown, parameters_of
-from tests.reference.names import PAGES, SPARK, Name, bases, function_of, members, names_of, values_of
+from tests.reference.names import PAGES, SPARK, Name, bases, function_of, is_made, members, names_of, values_of
 
 import redelivery
 
@@ -93,7 +93,7 @@ def _name(page: str, name: Name) -> list[str]:
         signature = [_signature(name.heading, value)] if called and not _is_alias(value) else []
         text = text_of(value) if not _is_alias(value) else _alias(value)
         return [*lines, *signature, markdown(text, _known(value), link), ""]
-    if not _is_made(value):
+    if not is_made(value):
         lines.append(_signature(name.heading, value))
     lines += [*_bases(value, link), markdown(text_of(value), _known(value), link), "", *_fields(value)]
     if values := values_of(value):
@@ -130,16 +130,6 @@ def _is_alias(value: Any) -> bool:
 
 def _alias(value: Any) -> str:
     return f"A type: ``{re.sub(r'(redelivery|collections)[.][.a-z_]*[.]', '', str(value)).replace('typing.', '')}``."
-
-
-def _is_made(kind: type) -> bool:
-    """Say whether an application never makes one: what it needs for that is not public."""
-    text = text_of(kind)
-    return (
-        bool(re.search(r"\bMade by `", text))
-        or issubclass(kind, BaseException)
-        or kind.__name__ in ("Connection", "Session")
-    )
 
 
 def _bases(kind: type, link: Link) -> list[str]:
