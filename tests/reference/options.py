@@ -101,6 +101,7 @@ def _calls() -> Iterator[Row]:
         "`connect`",
         {**connect, "start": "False: it sends, but does not deliver: JMS's stopped connection"},
     )
+    consumer |= {"body_type": entries(text_of(redelivery.Session.consumer))["body_type"]}
     yield from _of(redelivery.Session.consumer, "`Session.consumer`", consumer)
     yield from _of(redelivery.Session.producer, "`Session.producer`", producer)
     yield from _of(redelivery.Producer.send, "`Producer.send`", sending)
