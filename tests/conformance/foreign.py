@@ -31,6 +31,14 @@ class Foreign:
         else:
             _send_stomp(self._url, self._headers(queue), messages)
 
+    def send_to_topic(self, topic: str, *messages: bytes) -> None:
+        """The same to a topic."""
+        if self.protocol == "amqp":
+            _send_amqp(self._url, detect_amqp(self.broker, "", "", "")[1].topic_prefix + topic, messages)
+        else:
+            head = f"destination:{detect_stomp(self.broker, '')[1].topic_prefix}{topic}\n"
+            _send_stomp(self._url, head.encode(), messages)
+
     def publish(self, queue: str, body: bytes, headers: Mapping[str, str], content_type: str = "") -> None:
         """Over AMQP 0-9-1, to a queue that is there."""
         with Amqp091(self._url) as client:
