@@ -38,7 +38,7 @@ _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOt
 _START_SECONDS = 60.0
 
 
-@pytest.fixture(scope="module", params=["file", "s3", "gs", "az", "abfss"])
+@pytest.fixture(scope="module", params=["file", "s3", "gs", "abfss", pytest.param("az", marks=pytest.mark.long_form)])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """The URL and the storage options of each."""
     match request.param:

@@ -27,8 +27,9 @@ PACKAGES: Final = {  # who brings the file system of a scheme
 _STORES: Final = "s3://, s3a:// (pip install s3fs), gs:// (pip install gcsfs), abfss:// (pip install adlfs)"
 _KNOWN: Final = f"known to be durable are {_STORES}, file:/// and a path such as /mnt/wal that all hosts share"
 _HDFS: Final = (
-    "HDFS cannot hold the segments: neither pyarrow nor fsspec can create a file there only if it is absent, with or "
-    f"without Hadoop's library; use {_STORES}, or a folder that all hosts mount at the same path"
+    "HDFS cannot hold the segments: neither pyarrow nor fsspec can create a file there only if it is absent (both "
+    f"replace what they open, and pyarrow's move deletes a file in its way); use {_STORES}, or a folder that all hosts "
+    "mount at the same path"
 )
 _INSTEAD: Final = {
     "hdfs": _HDFS,

@@ -2,7 +2,8 @@
 
 ``REDELIVERY_SPARK_CAMPAIGN=stomp-rabbitmq:driver:foreign,amqp-artemis:lanes:ours`` names its cells: pair, receiver
 (``driver``, ``lanes`` for two lanes, or ``executor``) and sender. ``REDELIVERY_SPARK_EVENTS`` says how many events each
-has, 30 without it; ``REDELIVERY_SPARK_SEED`` begins the random numbers. A cell may be run in parts, with a seed each.
+has, 30 without it; ``REDELIVERY_SPARK_SEED`` begins the random numbers. A cell may be run in parts, with a seed each,
+or with as many events as come within ``REDELIVERY_SPARK_SECONDS``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tests.spark.faults.orders import Order
 from tests.spark.faults.stage import Sender, Stage
 
 CELLS: Final = "REDELIVERY_SPARK_CAMPAIGN"
-_EVENTS, _SEED = "REDELIVERY_SPARK_EVENTS", "REDELIVERY_SPARK_SEED"
+_EVENTS, _SEED, _SECONDS = "REDELIVERY_SPARK_EVENTS", "REDELIVERY_SPARK_SEED", "REDELIVERY_SPARK_SECONDS"
 _OTHER: Final = 0.12  # of the events: the broker is killed; as many: the whole session, at any moment
 _COMES: Final = 10.0  # seconds in which a step comes, or it does not happen
 _EVERY: Final = 0.4  # seconds between two sends while it is waited for
@@ -59,14 +60,17 @@ class Cell:
         wanted = int(os.environ.get(_EVENTS, "30"))
         seen: Counter[str] = Counter()
         query, tries = Query(stage), 0
-        while seen.total() < wanted and tries < _MOST * wanted:
+        until = monotonic() + float(os.environ.get(_SECONDS, "inf"))
+        while seen.total() < wanted and tries < _MOST * wanted and monotonic() < until:
             tries += 1
             stage.send(chance.randint(5, 20))
             event = self._event(stage, query, chance)
             seen.update([event] if event else [])
         query.end()
         stage.orders.forget()
-        assert seen.total() >= wanted, f"only {seen.total()} of {wanted} events came in {tries} tries"
+        assert seen.total() >= wanted or monotonic() >= until, (
+            f"only {seen.total()} of {wanted} events came in {tries} tries"
+        )
         stage.complete(Outcome(died=True))
         events = ", ".join(f"{kind}: {count}" for kind, count in sorted(seen.items()))
         return f"{events}; the query began {query.begun} times"

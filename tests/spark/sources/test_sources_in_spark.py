@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
 from pyspark.errors import StreamingQueryException
+from tests.conformance.foreign import Foreign
 from tests.run import again
 from tests.spark.place import Place
+from tests.spark.sources.test_failover_source import Dying
 
 from redelivery.broker import EmbeddedBroker
 
@@ -72,6 +77,61 @@ def test_a_pattern(spark: Any, stomp: Place, tmp_path: Path) -> None:
     stomp.send("c", queue="office.orders")
     found = drained(spark, stomp, tmp_path / "pattern", destinations="shop.>")
     assert found == Counter([("a", "queue://shop.orders"), ("b", "queue://shop.eu.orders")])
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[list[Dying]]:
+    """Brokers in processes of their own, which keep their messages."""
+    with ExitStack() as opened:
+        made = [Dying(name, "stomp", tmp_path) for name in ("a", "b")]
+        for each in made:
+            opened.callback(each.kill)
+        yield made
+
+
+@pytest.mark.parametrize(
+    "given", [pytest.param({}, marks=pytest.mark.long_form), {"receiver": "executor"}], ids=["driver", "executor"]
+)
+def test_a_stream_goes_on_at_the_other_broker(
+    spark: Any, two: list[Dying], tmp_path: Path, given: dict[str, str]
+) -> None:
+    """The broker that it reads from is killed, and later the other one: each message is a row once."""
+    url = f"failover:({two[0].url},{two[1].url})?randomize=false&maxReconnectDelay=200"
+    options = {"url": url, "walLocation": str(tmp_path / "wal"), "maxReconnectTime": "60 s", "pollInterval": "500 ms"}
+    found: dict[int, list[str]] = {}
+
+    def keep(batch: Any, number: int) -> None:
+        found[number] = [row.body for row in batch.collect()]
+
+    def rows() -> Counter[str]:
+        return Counter(body for bodies in found.values() for body in bodies)
+
+    stream = spark.readStream.format("jms").options(**options, **given).load("orders")
+    writer = stream.selectExpr("string(body) AS body").writeStream.foreachBatch(keep)
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    expected: list[str] = []
+    try:
+        for living, dead in ((0, None), (1, 0), (0, 1)):
+            if dead is not None:
+                two[dead].kill()
+            more = [f"{living} {len(expected) + number}" for number in range(10)]
+            foreign = Foreign("stomp", "activemq", two[living].url)
+            foreign.send("orders", *(f"persistent:true\n\n{body}".encode() for body in more))
+            expected.extend(more)
+            until(lambda: rows() == Counter(expected), query)
+            if dead is not None:
+                two[dead].start()
+    finally:
+        query.stop()
+    assert rows() == Counter(expected)
+
+
+def until(done: Callable[[], bool], query: Any) -> None:
+    end = monotonic() + 90
+    while not done():
+        assert query.isActive, query.exception()
+        assert monotonic() < end, "the rows have not come"
+        sleep(0.1)
 
 
 def test_what_the_broker_cannot_do_is_said_by_load(spark: Any, stomp: Place) -> None:
