@@ -182,6 +182,7 @@ def _annotation(kind: object) -> str:
     if kind is inspect.Signature.empty:
         return ""
     text = kind if isinstance(kind, str) else inspect.formatannotation(kind)
+    text = re.sub(r"\bSeconds\b", "float | timedelta", text)
     return re.sub(r"\b(?:redelivery|collections|typing|datetime|builtins)(?:\.[a-z_]+)*\.(?=[A-Z])", "", text).strip(
         "'"
     )
