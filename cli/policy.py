@@ -43,7 +43,7 @@ Client = Annotated[
 
 @policy.callback()
 def about() -> None:
-    """Read a broker's configuration file: what becomes of a message that fails."""
+    """Read a broker's configuration file: what happens to a message that fails."""
 
 
 @policy.command()

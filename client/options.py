@@ -15,6 +15,7 @@ from redelivery.model.callables import check_takes_one
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.events import Observer
 from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.checks import wrong_kind
 from redelivery.policies.connection_rules import connection_rules
 from redelivery.policies.connection_url import ConnectionURL, parse_connection_url
 from redelivery.policies.dead_letters import DeadLetterStrategy
@@ -44,7 +45,7 @@ class ConnectionKeywords(TypedDict, total=False):
     redelivery_policies: or a policy by destination: a RedeliveryPolicyMap, or a dict of patterns and policies.
     non_blocking_redelivery: other messages overtake those that wait for their redelivery.
     prefetch: how many unacknowledged messages the broker may push, one number or a PrefetchPolicy.
-    dead_letter_strategy: what becomes of poisoned and expired messages, of all destinations.
+    dead_letter_strategy: what happens to poisoned and expired messages, of all destinations.
     dead_letter_strategies: or by destination: a DeadLetterStrategyMap, or a dict of patterns and strategies.
     policies: instead of these: what ``redelivery.policies.read(path)`` has read of a broker's or client's
         configuration. What that leaves to the clients is as the URL says.
@@ -293,7 +294,7 @@ def _names(brokers: Sequence[ConnectionURL]) -> list[str]:
 
 def _check_reconnect(policy: ReconnectPolicy, scheme: str, *, listed: bool) -> None:
     if not isinstance(policy, ReconnectPolicy):
-        raise ConfigError(f"reconnect must be a ReconnectPolicy, not a {type(policy).__name__}")
+        raise ConfigError(wrong_kind("reconnect", ReconnectPolicy, policy))
     if scheme == "vm":
         raise ConfigError(
             "reconnect= was given, but vm:// does not come back: its messages end with its broker; leave it out here"
@@ -343,4 +344,4 @@ def check_exception_listener(listener: object) -> None:
 
 def _check(name: str, value: object, kind: type) -> None:
     if value is not None and not isinstance(value, kind):
-        raise ConfigError(f"{name} must be a {kind.__name__}, not a {type(value).__name__}")
+        raise ConfigError(wrong_kind(name, kind, value))

@@ -1,4 +1,4 @@
-"""Send dead letters back to where they came from, each in one transaction, so that it is always in exactly one queue.
+"""Send dead letters back to their original queue, each in one transaction, so that it is always in exactly one queue.
 
 python dead_letter_replay.py stomp://user:password@localhost:61613 [dead-letter queue]
 """

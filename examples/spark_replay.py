@@ -1,4 +1,4 @@
-"""Send dead letters back to where they came from, as a Spark job: thousands at a time, with any filter.
+"""Send dead letters back to their original queue, as a Spark job: thousands at a time, with any filter.
 
 python spark_replay.py                                           # a broker in this process
 python spark_replay.py amqp://user:password@localhost:5672 /folder/of/the/job [dead-letter queue]

@@ -164,7 +164,7 @@ class Discarded(MessageEvent):
 class Sent:
     """A message has been sent, by a ``session``.
 
-    ``confirmed``: the broker has said that it has it. False: it is written; what becomes of it the commit says, or the
+    ``confirmed``: the broker has said that it has it. False: it is written; what happens to it the commit says, or the
     future of an asynchronous send, and nothing where it is not persistent.
     """
 

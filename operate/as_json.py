@@ -19,7 +19,7 @@ from redelivery.policies.files.places import Place, Unread
 
 
 def explanation(rules: DestinationRules) -> dict[str, Any]:
-    """Say what becomes of a message of one destination, and why."""
+    """Say what happens to a message of one destination, and why."""
     held = _held(
         rules,
         *("destination", "broker", "summary", "counts", "maximum", "delays", "dead_letter", "dead_letter_queues"),

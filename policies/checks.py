@@ -63,6 +63,13 @@ def check_number(name: str, value: object, minimum: float, maximum: float = math
     raise ConfigError(f"{name}={value!r} must be a finite number {bounds}")
 
 
+def wrong_kind(name: str, kind: type, value: object) -> str:
+    """Say what an option must be; of a class, which is passed in place of a value, that it is to be called."""
+    if isinstance(value, type):
+        return f"{name} must be a {kind.__name__}, not a class: write {value.__name__}(…)"
+    return f"{name} must be a {kind.__name__}, not a {type(value).__name__}"
+
+
 def check_seconds(name: str, value: object) -> float:
     """A duration of at least 0 as float seconds; given as a number of seconds or a timedelta."""
     number = value.total_seconds() if isinstance(value, timedelta) else value

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from redelivery.model.errors import ConfigError
 from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.checks import wrong_kind
 from redelivery.policies.connection_url import ConnectionURL
 from redelivery.policies.dead_letters import DeadLetterStrategy
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
@@ -110,7 +111,7 @@ def _check(name: str, value: object) -> None:
     meant = next((other for other, of in _KINDS.items() if isinstance(value, of)), None)
     if meant is None and name != "policies" and isinstance(value, Mapping) and issubclass(kind, _MAPS):
         return  # a dict of patterns
-    text = f"{name} must be a {kind.__name__}, not a {type(value).__name__}"
+    text = wrong_kind(name, kind, value)
     if meant is not None:
         text += f": that is {meant}="
     elif name == "policies":

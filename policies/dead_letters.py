@@ -113,7 +113,7 @@ class DeadLetterStrategy(ABC):
         address: str | None = None,
         broker: str | None = None,
     ) -> Decision:
-        """Decide what becomes of a message that came from ``original``.
+        """Decide what happens to a message that came from ``original``.
 
         ``native_available``: the broker is known to have a dead-letter queue (`Capabilities.native_poison`).
         ``native_possible``: it can be asked to dead-letter at all (`Capabilities.poison_by_broker`).

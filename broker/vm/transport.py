@@ -109,7 +109,7 @@ class VmTransport(Transport):
 
     @property
     def remark(self) -> str:
-        """The hint that says what becomes of the messages, where a connection started the broker."""
+        """The hint that says what happens to the messages, where a connection started the broker."""
         return "" if self._broker is None else registry.remark(self._broker)
 
     @property

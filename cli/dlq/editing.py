@@ -54,7 +54,7 @@ def edit(
     yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
-    """Change letters and send them back to where they came from, in place of the failed ones.
+    """Change letters and send them back to their original queue, in place of the failed ones.
 
     Without --set and --with in $EDITOR, one letter. The edited letter comes and the failed one goes in one transaction.
     What is sent has nothing of a dead letter: neither cause nor count. Letters that were not changed stay.
@@ -76,7 +76,7 @@ def edit(
         with LetterWork(
             "edit", connection, selection, route, json_, rate, receipts=receipts, to=target, run=run
         ) as work:
-            what = f"edit {{}} and send them to {to or 'where they came from'}"
+            what = f"edit {{}} and send them to {to or 'their original queue'}"
             work.begin(dry_run=dry_run, yes=yes, what=what, edits=route.changed)
             work.move(work.planned)
             work.end()

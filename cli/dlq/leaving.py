@@ -62,7 +62,7 @@ def replay(
     yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
-    """Send letters back to where they came from, and take them away from here, as one transaction for a batch.
+    """Send letters back to their original queue, and take them away from here, as one transaction for a batch.
 
     First it says what will happen to those that fail again. With --canary exit code 1 where one is back here, or nobody
     takes them: then nothing else is replayed. A letter that was replayed three times, and is here again, is skipped.
@@ -89,7 +89,7 @@ def replay(
             work.begin(
                 dry_run=dry_run,
                 yes=yes,
-                what=f"replay {{}} to {to or 'where they came from'}",
+                what=f"replay {{}} to {to or 'their original queue'}",
                 noted=letters.note,
                 foreseen=foresee,
                 canary=canary,
@@ -116,7 +116,7 @@ def move(
     queue: Queue,
     *,
     broker: Broker,
-    to: Annotated[str, typer.Option(metavar="QUEUE", help="Where they go, with all that they say.")],
+    to: Annotated[str, typer.Option(metavar="QUEUE", help="Where they go, with everything in them.")],
     where: Where = None,
     group: Group_ = None,
     limit: Limit = None,

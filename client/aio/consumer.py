@@ -141,7 +141,7 @@ class Consumer(BaseConsumer[BodyT], Closing):
     async def listen(self, callback: MessageListener[BodyT] | None) -> None:
         # threads: """Call ``callback(message)`` for each message, one at a time within the session; None ends it.
         # threads:
-        # threads: It may use its own session (commit, rollback, recover, send). What becomes of a message whose
+        # threads: It may use its own session (commit, rollback, recover, send). What happens to a message whose
         # threads: callback raises depends on the mode: AUTO, DUPS_OK and INDIVIDUAL redeliver it by the policy; CLIENT
         # threads: and TRANSACTED go on with the next, it stays unacknowledged (JMS 3.1, `MessageListener`). A wait for
         # threads: a redelivery goes on.
@@ -149,7 +149,7 @@ class Consumer(BaseConsumer[BodyT], Closing):
         """Await ``callback(message)`` for each message, one at a time within the session; None ends it.
 
         The callback is an ``async def``, awaited by a task of the session. It may use its own session (commit,
-        rollback, recover, send). What becomes of a message whose callback raises depends on the mode: AUTO, DUPS_OK and
+        rollback, recover, send). What happens to a message whose callback raises depends on the mode: AUTO, DUPS_OK and
         INDIVIDUAL redeliver it by the policy; CLIENT and TRANSACTED go on with the next, it stays unacknowledged (JMS
         3.1, `MessageListener`). A wait for a redelivery goes on.
         """

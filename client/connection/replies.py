@@ -1,4 +1,4 @@
-"""Requests whose replies are waited for, of one connection, and what becomes of replies that nobody waits for."""
+"""Requests whose replies are waited for, of one connection, and what happens to replies that nobody waits for."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class Breaker:
     def all_tried(self, *, full: bool) -> bool:
         """A worker that has set some aside has nothing else to try (or, ``full``, keeps no more). True: they come back.
 
-        False: they wait for what becomes of others that have failed and are still to be redelivered.
+        False: they wait for what happens to others that have failed and are still to be redelivered.
         """
         if not self.open:
             if not full and not self._row <= self._parked:

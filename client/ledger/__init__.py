@@ -3,7 +3,7 @@
 | file | the question that it answers |
 |---|---|
 | `state`, `stages` | what is known of a delivery and of a consumer, and what may happen to a consumer |
-| `redelivery` | may it be shown; what becomes of a batch that failed: again when, or dead-lettered why |
+| `redelivery` | may it be shown; what happens to a batch that failed: again when, or dead-lettered why |
 | `ledger` | which deliveries are where, which one is dispatched next, what an acknowledgement or a close covers |
 | `orders` | what the session must do at the broker |
 | `parking` | what a container keeps back, uncounted, while it tries others |

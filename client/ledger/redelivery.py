@@ -1,4 +1,4 @@
-"""Two questions, answered without changing anything: may a delivery be shown, and what becomes of a failed batch?"""
+"""Two questions, answered without changing anything: may a delivery be shown, and what happens to a failed batch?"""
 
 from __future__ import annotations
 

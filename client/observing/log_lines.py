@@ -5,7 +5,7 @@ Every line carries what it says as attributes of its record too (``extra``): ``m
 
 What fails a thousand times a minute does not fill the disk: `Lines` says which line of a kind is logged as what.
 
-There are three loggers that a program may set by name: what becomes of messages, what workers do, and connections. A
+There are three loggers that a program may set by name: what happens to messages, what workers do, and connections. A
 failure is one line: INFO where the message is redelivered, and DEBUG has the traceback; WARNING where it is for the
 last time; ERROR, with the traceback, where it has become a dead letter.
 """

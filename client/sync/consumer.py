@@ -138,7 +138,7 @@ class Consumer(BaseConsumer[BodyT], Closing):
     def listen(self, callback: MessageListener[BodyT] | None) -> None:
         """Call ``callback(message)`` for each message, one at a time within the session; None ends it.
 
-        It may use its own session (commit, rollback, recover, send). What becomes of a message whose
+        It may use its own session (commit, rollback, recover, send). What happens to a message whose
         callback raises depends on the mode: AUTO, DUPS_OK and INDIVIDUAL redeliver it by the policy; CLIENT
         and TRANSACTED go on with the next, it stays unacknowledged (JMS 3.1, `MessageListener`). A wait for
         a redelivery goes on.

@@ -50,7 +50,7 @@ def check_rules(
         client: the policy of a client that redelivers by itself; None: it leaves that to the broker.
         prefetch: messages that a consumer has before the application sees them.
         charges_prefetched: the broker counts a delivery of these when a connection is lost.
-        of_others: say what becomes of all other queues, too.
+        of_others: say what happens to all other queues, too.
     """
     examples = {title: each for title in policies.rules.names() if (each := example_of(title)) and each != OTHERS}
     named = {title if is_pattern(title) else str(each): each for title, each in examples.items()}

@@ -58,7 +58,7 @@ class BrokerPolicies:
         return tuple(each for each in self.unread if each.why)
 
     def explain(self, target: Destination | str) -> DestinationRules:
-        """Say what becomes of a message of ``target`` that keeps failing; ``str()`` of it is the explanation.
+        """Say what happens to a message of ``target`` that keeps failing; ``str()`` of it is the explanation.
 
         A str without a scheme is a queue; ``jms.queue.orders`` and ``jms.topic.news`` are understood as well, and
         ``address:orders`` is an address of Artemis or HornetQ by its very name.

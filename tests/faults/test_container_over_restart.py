@@ -1,4 +1,4 @@
-"""A listener container whose database is away while its broker is killed and restarted: neither burns a message."""
+"""A listener container whose database is away while its broker is killed and restarted: neither costs a message its retries."""
 
 from __future__ import annotations
 

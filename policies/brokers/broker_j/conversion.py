@@ -85,4 +85,4 @@ def say_unsaid(rules: BrokerJRules, to: str, losses: Losses) -> None:
             elif to == "rabbitmq" and (
                 rule.level.minimum_message_ttl is not None or rule.level.expiry_policy is not None
             ):
-                losses.add(f"nodeAutoCreationPolicy {rule.pattern!r}: what becomes of the expired is RabbitMQ's rule")
+                losses.add(f"nodeAutoCreationPolicy {rule.pattern!r}: what happens to the expired is RabbitMQ's rule")

@@ -190,7 +190,7 @@ def write_limits(node: Node, limit: PendingLimit | None, eviction: Eviction | No
 
 
 def notes_of_arrivals(arrivals: Sequence[Arrival]) -> Iterator[str]:
-    """Say what becomes of each message."""
+    """Say what happens to each message."""
     for each in arrivals:
         if isinstance(each, ForcedPersistency):
             says = "each message is" if each.persistence_flag else "no message, dead letters neither, is"

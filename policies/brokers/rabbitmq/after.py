@@ -75,7 +75,7 @@ def _waiting(first: Stop, at: Stop, stop_at: Callable[[str], Stop], *, counted: 
 
 
 def _end(first: Stop, at: Stop, seen: list[str], *, counted: bool) -> str:
-    """Say what becomes of it where it does not just go on to one queue that it has not seen."""
+    """Say what happens to it where it does not just go on to one queue that it has not seen."""
     if at.exchange is None:
         return f"a dead letter is removed, as {at.name} has no dead-letter-exchange"
     if at.route.lost:

@@ -4,5 +4,5 @@
 `consumer_rules` their window and policy.
 `keeping_up` sees whether there is a backlog.
 `received_batch` is what they return, encoded while it receives. `duplicates` drops messages that are in a segment
-already; `bad_messages` is what becomes of those that cannot be a row.
+already; `bad_messages` is what happens to those that cannot be a row.
 """

@@ -40,7 +40,7 @@ _lone_receipt = re.compile(rb"RECEIPT\nreceipt-id:([^\r\n\0]{1,64})\n\n\0\n*")
 
 
 class FrameCutter(ABC, Generic[Whole]):
-    """Bytes in, frames out; what becomes of a body that came in parts is its subclass's choice.
+    """Bytes in, frames out; what happens to a body that came in parts is its subclass's choice.
 
     ``version`` is the one spoken: only 1.2 lets a line end with CR LF; before the handshake ended it is 1.2.
     """
