@@ -54,7 +54,7 @@ SHARED = SharedDeadLetterStrategy("Shared.Dead")
         ({"dead_letter_strategy": STRATEGIES}, r"not a DeadLetterStrategyMap: that is dead_letter_strategies="),
         ({"dead_letter_strategy": {"orders": SHARED}}, r"must be a DeadLetterStrategy, not a dict"),
         ({"dead_letter_strategy": type(SHARED)}, r"Strategy, not a class: write SharedDeadLetterStrategy\(…\)$"),
-        ({"redelivery_policy": RedeliveryPolicy}, r"not a class: write RedeliveryPolicy\(…\)$"),
+        ({"redelivery_policy": type(AT_ONCE)}, r"not a class: write RedeliveryPolicy\(…\)$"),
         ({"redelivery_policies": read(FILE)}, r"not a BrokerPolicies: that is policies="),
         ({"redelivery_policies": STRATEGIES}, r"not a DeadLetterStrategyMap: that is dead_letter_strategies="),
         ({"redelivery_policy": RedeliveryPolicyMap({})}, r"not a RedeliveryPolicyMap: that is redelivery_policies="),

@@ -1,4 +1,4 @@
-"""A listener container whose database is away while its broker is killed and restarted: neither costs a message its retries."""
+"""A container whose database is away while its broker is killed and restarted: no message loses its retries."""
 
 from __future__ import annotations
 
