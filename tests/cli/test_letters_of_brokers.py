@@ -13,12 +13,16 @@ from typing import Any, Final
 from uuid import uuid4
 
 import pytest
+from starlette.testclient import TestClient
 from tests.broker.raw_stomp import Raw
 from tests.cli.brokers import bodies, run
 from tests.conformance.foreign import Foreign, mapping, section, string
 
 import redelivery
 from redelivery.testing.brokers.real import RealBroker
+from redelivery.web.application import console
+from redelivery.web.asked import ConsoleSettings
+from redelivery.web.sites import sites_of
 
 SITES: Final = (
     *("stomp-activemq", "amqp-activemq", "amqp-artemis", "stomp-artemis"),
@@ -183,3 +187,33 @@ def test_a_letter_that_cannot_be_received_whole_stays(site: BrokersLetters) -> N
         assert "n, story, tenant would be lost; connect by stomp://, which gets them; nothing was moved" in done.stderr
     assert said_by(site.listed(site.letters, 2)) == said_by(before)
     assert site.dlq("purge", site.letters).startswith("2 ")
+
+
+def test_letters_that_were_sent_over_amqp_are_shown_over_stomp(redelivery_activemq: RealBroker, receipts: Path) -> None:
+    """Classic closes the connection at an ACK of one; a browser needs none."""
+    pytest.importorskip("proton", reason="AMQP is missing")
+    queue, said = f"own.{uuid4().hex[:10]}.DLQ", {"originalDestination": "queue://own", "dlqDeliveryFailureCause": "c"}
+    url = redelivery_activemq.stomp_url
+    for each, count in ((redelivery_activemq.amqp_url, 2), (url, 250)):
+        with redelivery.connect(each) as connection, connection.session("transacted") as session:
+            for _ in range(count):
+                session.producer(queue).send("x", properties=said)
+            session.commit()
+    seen = json.loads(run(url, "dlq", "queues", "--queue", queue, "--json").stdout)["queues"]
+    assert [each["letters"] for each in seen if each["name"] == queue] == [252]
+    (group,) = json.loads(run(url, "dlq", "groups", queue, "--json").stdout)
+    assert group["count"] == 252
+    listed = [json.loads(line) for line in run(url, "dlq", "ls", queue, "--json").stdout.splitlines()]
+    assert len(listed) == 252
+    for each in (listed[0], listed[-1]):
+        assert "queue://own" in run(url, "dlq", "show", queue, each["message_id"]).stdout
+    settings = ConsoleSettings(sites_of([(url, {})]), receipts, receipts, queues=(redelivery.Queue(queue),))
+    (site,) = settings.sites
+    with TestClient(console(settings), base_url="http://127.0.0.1") as client:
+        pages = [client.get(f"/{site}/{each}", params={"queue": queue}) for each in ("", "groups", "letters")]
+    assert [each.status_code for each in pages] == [200] * 3
+    assert all(queue in each.text for each in pages)
+    refused = run(url, "dlq", "replay", queue, "--to", "own", "--yes", code=1).stderr
+    assert "use amqp://" in refused
+    assert json.loads(run(url, "dlq", "groups", queue, "--json").stdout)[0]["count"] == 252
+    assert run(redelivery_activemq.amqp_url, "dlq", "purge", queue, "--yes").stdout == "252 taken away\n"

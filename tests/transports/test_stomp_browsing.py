@@ -17,6 +17,8 @@ from redelivery.model.errors import (
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Link
 
+EMBEDDED = "redelivery/1.0"
+
 
 def end_of_queue(end: BrokerEnd, subscription: str) -> None:
     end.send("MESSAGE", subscription=subscription, browser="end", message_id="0", destination="/queue/orders")
@@ -36,9 +38,12 @@ def browse(session: Session, link: Link) -> list[str]:
     return found + seen(session)
 
 
-def test_it_subscribes_as_a_browser_in_the_window_and_with_the_selector() -> None:
+@pytest.mark.parametrize(("server", "ack"), [("ActiveMQ/5.18.3", "auto"), (EMBEDDED, "client-individual")])
+def test_it_subscribes_as_a_browser_in_the_window_and_with_the_selector(server: str, ack: str) -> None:
+    """Classic closes the connection at some ACKs."""
+
     def script(end: BrokerEnd) -> None:
-        end.log_in()
+        end.log_in(server)
         for _ in range(2):
             end.subscribed()
         end.goodbye()
@@ -48,7 +53,7 @@ def test_it_subscribes_as_a_browser_in_the_window_and_with_the_selector() -> Non
         session.attach(browse=True, window=7, selector="a = 1")
         assert session.attach(browse=True).prefetch == 100
         frames = [frame.headers for frame in broker.ends[0].taken[1:3]]
-    assert [(frame["browser"], frame["ack"]) for frame in frames] == [("true", "client-individual")] * 2
+    assert [(frame["browser"], frame["ack"]) for frame in frames] == [("true", ack)] * 2
     assert [frame["activemq.prefetchSize"] for frame in frames] == ["7", "100"]
     assert frames[0]["selector"] == "a = 1"
 
@@ -57,7 +62,7 @@ def test_what_was_shown_is_acknowledged_when_more_is_wanted_until_the_end() -> N
     acknowledged: list[list[str]] = []
 
     def script(end: BrokerEnd) -> None:
-        end.log_in()
+        end.log_in(EMBEDDED)
         subscription = end.subscribed()
         for first in (1, 3):
             for number in (first, first + 1):
@@ -182,7 +187,7 @@ def test_a_broker_that_shows_nothing_and_no_end_is_a_time_out() -> None:
 
 def test_a_lost_connection_is_no_end() -> None:
     def script(end: BrokerEnd) -> None:
-        end.log_in()
+        end.log_in(EMBEDDED)
         end.message(end.subscribed(), 1)
         end.take("ACK")
 

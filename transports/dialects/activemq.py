@@ -70,6 +70,7 @@ STOMP: Final = StompDialect(
     no_local_header="activemq.noLocal",
     exclusive_header="activemq.exclusive",
     subscription_header="activemq.subscriptionName",
+    acks_browsers_itself=True,  # what was sent over AMQP could not be browsed else (`amqp_bodies`)
     ack_in_transaction=True,
     enlist_at_most=100,  # a backlog is paged by 200, and then sleeps until an ACK comes
     lone_ack_commits=True,  # and no journal entry for BEGIN and COMMIT

@@ -170,6 +170,7 @@ class StompDialect:
         acks_topics_itself: an ACK names a message and not a consumer, so that of two consumers of a topic on one socket
             only one can acknowledge it: they subscribe with ``ack:auto``. (What a consumer that is no durable
             subscription's has not acknowledged is lost with it in any case.)
+        acks_browsers_itself: browsers subscribe with ``ack:auto``, as an ACK of some messages ends the connection.
         ack_key: the header of MESSAGE whose value an ACK names, as ``b"\\nname:"``.
         ack_in_transaction: an ACK in a transaction is undone by ABORT and atomic with the SENDs. Otherwise it is
             held back until the COMMIT is confirmed.
@@ -268,6 +269,7 @@ class StompDialect:
     selector_prefix: str = ""
     selector_names: Headers = ()
     acks_topics_itself: bool = False
+    acks_browsers_itself: bool = False
     ack_key: bytes = b"\nack:"
     ack_in_transaction: bool = False
     enlist_at_most: int = 0

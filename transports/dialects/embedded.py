@@ -32,6 +32,7 @@ _STOMP: Final = replace(
     receipt_starves_patterns=False,
     shared_headers=(("shared", "true"),),  # which Classic has not
     volatile_headers=(("durable", "false"),),
+    acks_browsers_itself=False,
 )
 
 _AMQP: Final = replace(

@@ -68,7 +68,7 @@ def browse_headers(dialect: StompDialect) -> dict[str, str]:
     """The further headers of a browser's SUBSCRIBE. Raises UnsupportedError."""
     if not dialect.capabilities.browse:
         raise UnsupportedError("this broker has no browsing over STOMP: it would consume what it shows")
-    return {"browser": "true"}
+    return {"browser": "true"} | ({"ack": "auto"} if dialect.acks_browsers_itself else {})
 
 
 def _is_end(head: bytes) -> bool:

@@ -93,7 +93,8 @@ class StompSubscription:
         self.events = events
         self.dialect = dialect
         self.format = StompFormat(dialect, version, link.destination, link.spec.bodies)
-        self.automatic = dialect.acks_topics_itself and isinstance(link.destination, Topic)  # no ACK is sent
+        unasked = dialect.acks_browsers_itself if link.spec.browse else dialect.acks_topics_itself
+        self.automatic = unasked and (link.spec.browse or isinstance(link.destination, Topic))  # no ACK is sent
         self.ended: JMSError | None = None  # why its messages cannot be acknowledged any more
         self.superseded = False  # its id stands for a place where nothing comes: what came before can be settled
         self.stopping = False  # UNSUBSCRIBE is on its way: what comes now is released
