@@ -136,7 +136,7 @@ def _group(name: str, by: By, members: _Members, state: str | None) -> Group:
         release=_release(members),
         rate=_rate(members),
         state=state,
-        frame=_only(members.frames),
+        frame=_only(members.frames - {None}),  # of a letter without a passport nothing is known
     )
 
 

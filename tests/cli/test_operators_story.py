@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
@@ -29,13 +29,33 @@ LETTERS: Final = 40 if brief() else 5000
 FOREIGN: Final = 4  # letters of another client, of each cause one
 WAIT: Final = 60.0 if brief() else 300.0
 _CAUSE: Final = "Delivery[1] exceeds redelivery policy limit:RedeliveryPolicy, cause:"
-_ERRORS: Final[tuple[Callable[[int], Exception], ...]] = (
-    lambda _: TimeoutError("bank"),
-    lambda number: TypeError(f"order {number} has no price"),
-    lambda number: LookupError(f"no article 'A{number}'"),
-    lambda _: PermissionError("customer is blocked"),
-)
+_RELEASE: Final = "shop 2.4"
+_SHOP: Final = """
+def ask_bank(order):
+    raise TimeoutError("bank")
+
+def add_prices(order):
+    raise TypeError(f"order {order} has no price")
+
+def find_article(order):
+    raise LookupError(f"no article 'A{order}'")
+
+def check_customer(order):
+    raise PermissionError("customer is blocked")
+"""
+_STEPS: Final = ("ask_bank", "add_prices", "find_article", "check_customer")
+_shop: Final[dict[str, Any]] = {"__name__": "shop"}
+exec(compile(_SHOP, "/app/shop.py", "exec"), _shop)  # noqa: S102  # what is below tests/ is no application
 _FIX: Final = "def fix(letter):\n    letter['body']['price'] = 5\n    return letter\n"
+
+
+def failure(number: int) -> Exception:
+    """The exception with which an order fails, raised where it is."""
+    try:
+        _shop[_STEPS[number % 4]](number)
+    except Exception as error:  # noqa: BLE001  # any of the four
+        return error
+    raise AssertionError(number)
 
 
 class Story:
@@ -62,7 +82,8 @@ class Story:
     def fail(self) -> None:
         """Let as many orders fail, of four causes in turn; a few letters of one cause are another client's."""
         at_once, strategy = RedeliveryPolicy(maximum_redeliveries=0), SharedDeadLetterStrategy(self.letters)
-        with self.connect(redelivery_policy=at_once, dead_letter_strategy=strategy) as connection:
+        options = {"redelivery_policy": at_once, "dead_letter_strategy": strategy, "application": _RELEASE}
+        with self.connect(**options) as connection:
             with connection.session() as session:
                 for number in range(LETTERS - FOREIGN):
                     session.producer(self.orders).send_async(json.dumps({"order": number, "price": None}))
@@ -72,13 +93,13 @@ class Story:
                     message = consumer.receive(timeout=WAIT)
                     assert message is not None
                     number = json.loads(message.body)["order"]
-                    session.recover(_ERRORS[number % 4](number))
+                    session.recover(failure(number))
                 assert consumer.receive(timeout=0.1) is None
         self._send_foreign()
 
     def _send_foreign(self) -> None:
         for number in range(LETTERS - FOREIGN, LETTERS):
-            error = _ERRORS[number % 4](number)
+            error = failure(number)
             said = {
                 "originalDestination": f"queue://{self.orders}",
                 "dlqDeliveryFailureCause": f"{_CAUSE}{type(error).__name__}: {error.args[0]}",
@@ -129,6 +150,11 @@ class Story:
         found = json.loads(self.run("groups", self.letters, "--json", "--yes").stdout)
         return {each["exception"].partition(":")[0]: (each["count"], each["fingerprint"]) for each in found}
 
+    def steps(self) -> dict[str, tuple[int, str]]:
+        """The groups by the function that raised, which passports name: how many letters, and the release."""
+        found = json.loads(self.run("groups", self.letters, "--by", "fingerprint", "--json", "--yes").stdout)
+        return {str(each["frame"]): (each["count"], each["release"]) for each in found}
+
 
 @pytest.fixture
 def story(request: pytest.FixtureRequest) -> Iterator[Story]:
@@ -160,11 +186,14 @@ def test_the_operators_story(story: Story, receipts: Path, tmp_path: Path) -> No
     assert {name: count for name, (count, _) in story.groups().items()} == dict.fromkeys(
         ("TimeoutError", "TypeError", "LookupError", "PermissionError"), quarter
     )
+    assert story.steps() == {f"shop:{each}": (quarter, _RELEASE) for each in _STEPS}  # those without a passport, too
     listed = [json.loads(line) for line in story.run("ls", story.letters, "--json", "--yes").stdout.splitlines()]
     assert len(listed) == LETTERS
     shown = story.run("show", story.letters, listed[1]["message_id"], "--yes").stdout
     assert "TypeError: order 1 has no price" in shown
     assert f"queue://{story.orders}" in shown
+    assert f"application: {_RELEASE}" in shown
+    assert "frame: shop:add_prices" in shown
 
     fix = tmp_path / "fix.py"
     fix.write_text(_FIX)
@@ -184,7 +213,10 @@ def test_the_operators_story(story: Story, receipts: Path, tmp_path: Path) -> No
             sleep(0.2)
     assert story.groups()["TimeoutError"][0] == quarter
     with story.consumer(repaired=True):
-        assert story.run(*replay).stdout == f"{quarter} replayed\n"
+        done = story.run(*replay)
+        assert done.stdout == f"{quarter} replayed\n"
+        for sent in (3, 33, 333):
+            assert (f"{sent} canaries sent" in done.stderr) == (sent < quarter)
         story.wait_for(2 * quarter)
     assert set(story.handled.values()) == {1}
 
