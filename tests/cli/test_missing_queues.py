@@ -48,6 +48,27 @@ def test_rabbitmq_makes_none_without_its_management(site: ManagedSite, command: 
     assert site.management.queue(name) is None
 
 
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_rabbitmq_gives_the_letters_of_a_queue_that_is_there_without_its_management(
+    site: ManagedSite, kind: str
+) -> None:
+    three = ("--limit", "3")  # or each waits whether more come
+    api, name = site.management.api, f"the/re.{uuid4().hex[:8]}%"
+    for each in (name, f"{name}.other"):
+        api.declare_queue(each, arguments={"x-queue-type": kind, "x-max-length": 99})
+    try:
+        with site.connection.session() as session:
+            for body in "abc":
+                session.producer(name).send(body, properties={"originalDestination": "queue://gone"})
+        assert run(site.url, "dlq", "replay", name, "--to", f"{name}.other", "--yes", *three).stdout == "3 replayed\n"
+        assert run(site.url, "dlq", "move", f"{name}.other", "--to", name, "--yes", *three).stdout == "3 moved\n"
+        assert run(site.url, "receive", name).stdout == "a\n"
+        assert run(site.url, "dlq", "purge", name, "--yes", "--limit", "2").stdout == "2 taken away\n"
+    finally:
+        for each in (name, f"{name}.other"):
+            api.delete_queue(each)
+
+
 @each_command
 def test_artemis_makes_none_over_stomp(redelivery_artemis: RealBroker, command: tuple[str, ...]) -> None:
     name = missing(redelivery_artemis.stomp_url, command)
