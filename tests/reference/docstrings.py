@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -134,12 +135,12 @@ def _parts(text: str, known: frozenset[str] | None) -> Iterator[tuple[str, str]]
         if line in SECTIONS:
             while at < len(lines) and (not lines[at].strip() or lines[at].startswith("    ")):
                 at += 1
-            yield line, inspect.cleandoc("\n".join(lines[start + 1 : at]))
+            yield line, textwrap.dedent("\n".join(lines[start + 1 : at])).strip()
             continue
         if line.startswith("    "):
             while at < len(lines) and (not lines[at].strip() or lines[at].startswith("    ")):
                 at += 1
-            yield "code", inspect.cleandoc("\n".join(lines[start:at]))
+            yield "code", textwrap.dedent("\n".join(lines[start:at])).strip()
             continue
         begins = _begins(line, known)
         while at < len(lines) and lines[at].strip() and lines[at] not in SECTIONS and not _begins(lines[at], known):

@@ -191,7 +191,7 @@ def members(kind: type) -> Iterator[tuple[str, Any]]:
                 continue
             seen.add(name)
             value = inspect.getattr_static(kind, name)
-            if "For the library" in (getattr(value, "__doc__", None) or ""):
+            if "for the library" in (getattr(value, "__doc__", None) or "").lower():
                 continue  # what one room needs of another
             if isinstance(value, (property, classmethod, staticmethod)) or inspect.isfunction(value):
                 yield name, value

@@ -16,8 +16,10 @@ from tests.reference.docstrings import Link, inline, markdown, parameters_of
 from tests.reference.names import PAGES, SPARK, Name, bases, function_of, is_made, members, names_of, values_of
 
 import redelivery
+from redelivery import events
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "reference"
+_MODULES: Final = re.compile(r"\b(?:redelivery|collections|typing|datetime)(?:\.[a-z_]+)*\.(?=[A-Z])")
 WIDE: Final = 96  # of a signature, before it has a line for each parameter
 # What docstrings name that has no page of its own -> what the reader finds instead, and where.
 ELSEWHERE: Final = {
@@ -129,7 +131,8 @@ def _is_alias(value: Any) -> bool:
 
 
 def _alias(value: Any) -> str:
-    return f"A type: ``{re.sub(r'(redelivery|collections)[.][.a-z_]*[.]', '', str(value)).replace('typing.', '')}``."
+    text, event = (_MODULES.sub("", str(each)) for each in (value, events.Event))
+    return f"A type: ``{text if value is events.Event else text.replace(event, 'Event')}``."
 
 
 def _bases(kind: type, link: Link) -> list[str]:

@@ -127,7 +127,8 @@ Args:
     first, second: of `delay`.
 
 Raises:
-    ValueError: it is <wrong>.
+    ValueError: it is
+        <wrong>.
 """
 
 
