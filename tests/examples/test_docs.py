@@ -169,7 +169,8 @@ def run(
             console.check(block, environment)
             continue
         if block.is_test:
-            passes(block.code, folder)
+            if block.page not in SITE:
+                passes(folder, block.code)
             continue
         block.run(namespace)
         printed = capsys.readouterr().out.splitlines()
@@ -193,12 +194,18 @@ def test_section_with_spark_runs_as_written(section: Section, tmp_path: Path) ->
     assert output(path) == [shown for block in section.blocks for shown in block.shown]
 
 
-def passes(code: str, folder: Path) -> None:
-    """A block that is a test file: pytest runs it by itself."""
-    path = folder / "test_block.py"
-    path.write_text(code, encoding="utf-8")
+def test_the_test_files_of_the_site_pass(tmp_path: Path) -> None:
+    """All in one run of pytest, which takes longer to start than they take."""
+    files = [block.code for section in SECTIONS for block in section.blocks if block.is_test and block.page in SITE]
+    passes(tmp_path, *files)
+
+
+def passes(folder: Path, *files: str) -> None:
+    """Blocks that are test files: pytest runs them by itself."""
+    for number, code in enumerate(files):
+        (folder / f"test_block_{number}.py").write_text(code, encoding="utf-8")
     run = subprocess.run(  # noqa: S603  # our own page
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", str(path)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", str(folder)],
         capture_output=True,
         text=True,
         timeout=150,
