@@ -178,6 +178,9 @@ def _signature(heading: str, function: Any) -> str:
 def _default(value: object) -> str:
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
+    if isinstance(value, frozenset):  # whose own order differs from process to process
+        value = f"frozenset({sorted(value)})" if value else "frozenset()"
+        return value.replace("'", '"')
     return "..." if repr(value).startswith("<") else repr(value).replace("'", '"')
 
 
