@@ -62,6 +62,12 @@ class MessageEvent:
         destination = _read(self.source, "destination")
         return destination if isinstance(destination, Destination) else None
 
+    @property
+    def subscription(self) -> str | None:
+        """The name of the subscription that its consumer has; None where that has none, and in a broker's events."""
+        found: str | None = getattr(self.source, "subscription_name", None)
+        return found
+
 
 _set_session, _set_source, _set_count = (
     vars(MessageEvent)[name].__set__ for name in ("session", "source", "delivery_count")

@@ -1,4 +1,4 @@
-"""OpenTelemetry: spans and metrics of what sessions do, by the semantic conventions for messaging (1.36).
+"""OpenTelemetry: spans and metrics of what sessions do, by the semantic conventions for messaging (1.44).
 
 import redelivery
 

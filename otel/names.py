@@ -14,6 +14,7 @@ OPERATION: Final = "messaging.operation.name"
 OPERATION_TYPE: Final = "messaging.operation.type"
 DESTINATION: Final = "messaging.destination.name"
 TEMPORARY: Final = "messaging.destination.temporary"
+SUBSCRIPTION: Final = "messaging.destination.subscription.name"
 MESSAGE_ID: Final = "messaging.message.id"
 CORRELATED: Final = "messaging.message.conversation_id"
 COUNT: Final = "messaging.batch.message_count"
@@ -41,11 +42,20 @@ def of_server(server: Server) -> Attributes:
     return found
 
 
-def of_operation(operation: tuple[str, str], destination: Destination | None) -> Attributes:
-    """For a number: few values each, so a temporary destination is not named."""
-    found: Attributes = {OPERATION: operation[0], OPERATION_TYPE: operation[1]}
+def of_operation(operation: tuple[str, str]) -> Attributes:
+    """The attributes that every span has, and the duration of an operation."""
+    return {OPERATION: operation[0], OPERATION_TYPE: operation[1]}
+
+
+def of_number(
+    operation: tuple[str, str], destination: Destination | None, subscription: str | None = None
+) -> Attributes:
+    """The attributes that every number has: few values each, so a temporary destination is not named."""
+    found: Attributes = {OPERATION: operation[0]}
     if destination is not None and not isinstance(destination, _TEMPORARY):
         found[DESTINATION] = destination.name
+    if subscription is not None:
+        found[SUBSCRIPTION] = subscription
     return found
 
 
@@ -58,9 +68,9 @@ def of_destination(destination: Destination | None) -> Attributes:
     return {DESTINATION: destination.name}
 
 
-def of_message(source: MessageSource) -> Attributes:
+def of_message(source: MessageSource, subscription: str | None) -> Attributes:
     """For a span of one message that was received."""
-    found: Attributes = {}
+    found: Attributes = {} if subscription is None else {SUBSCRIPTION: subscription}
     for name, header in ((MESSAGE_ID, "message_id"), (CORRELATED, "correlation_id")):
         value = _header(source, header)
         if isinstance(value, str):

@@ -23,10 +23,10 @@ from redelivery.model.tracing import Server
 from redelivery.model.version import VERSION
 from redelivery.otel.firsts import FirstDeliveries
 from redelivery.otel.metrics import Instruments
-from redelivery.otel.names import of_operation
+from redelivery.otel.names import RECEIVING, of_number
 from redelivery.otel.spans import SessionSpans
 
-_CONVENTIONS = "https://opentelemetry.io/schemas/1.36.0"
+_CONVENTIONS = "https://opentelemetry.io/schemas/1.44.0"
 _OVER = (Acknowledged, DeadLettered, Discarded)
 
 
@@ -52,7 +52,8 @@ class TelemetryObserver:
         session = self._sessions.get(getattr(event, "session", 0))
         known = {} if session is None else session.attributes
         if isinstance(event, Delivered):
-            self._instruments.consumed.add(1, {**known, **of_operation(("receive", "receive"), event.destination)})
+            number = of_number(RECEIVING, event.destination, event.subscription)
+            self._instruments.consumed.add(1, {**known, **number})
         else:
             self._instruments.count(event, known)
         if isinstance(event, MessageEvent) and isinstance(event, _OVER):

@@ -58,12 +58,14 @@ class SendStep(SpanStep):
     def __init__(
         self, span: Span, began: int, instruments: Instruments, attributes: Attributes, message: Message
     ) -> None:
-        super().__init__(span, began, instruments.operation, attributes)
+        super().__init__(span, began, instruments.operation, {**attributes, **names.of_operation(names.SENDING)})
+        self._number = attributes
         self._sent = instruments.sent
         self._message = message
 
     def _finish(self) -> None:
-        self._sent.add(1, self._attributes)
+        error = self._attributes.get(names.ERROR)
+        self._sent.add(1, self._number if error is None else {**self._number, names.ERROR: error})
         if self._message.message_id is not None:
             self._span.set_attribute(names.MESSAGE_ID, self._message.message_id)
 
@@ -103,7 +105,7 @@ class SessionSpans:
     def sending(self, message: Message) -> SendStep:
         """A span of kind PRODUCER, whose context the message carries; linked to the one that it carried before."""
         began, destination = time_ns(), message.destination
-        attributes = {**self._own, **names.of_operation(names.SENDING, None), **names.of_destination(destination)}
+        attributes = {**self._own, **names.of_operation(names.SENDING), **names.of_destination(destination)}
         if isinstance(message.correlation_id, str):
             attributes[names.CORRELATED] = message.correlation_id
         before = extract(message, self._propagator) if message.properties else Context()
@@ -115,14 +117,15 @@ class SessionSpans:
             start_time=began,
         )
         inject(message, set_span_in_context(span), self._propagator)
-        return SendStep(span, began, self._instruments, self._numbers(names.SENDING, destination), message)
+        return SendStep(span, began, self._instruments, self._number(names.SENDING, destination), message)
 
     def received(self, delivered: Delivered, began: int, *, held: bool) -> None:
         """A span of kind CLIENT, linked to the send, and that of a redelivery to the first delivery."""
         sent_in = extract(delivered.source, self._propagator)
         span = self._consuming(delivered, names.RECEIVING, SpanKind.CLIENT, sent_in, None, began, remembers=held)
-        step = SpanStep(span, began, self._instruments.operation, self._numbers(names.RECEIVING, delivered.destination))
-        step.ended(None)
+        numbers = self._number(names.RECEIVING, delivered.destination, delivered.subscription)
+        numbers |= names.of_operation(names.RECEIVING)
+        SpanStep(span, began, self._instruments.operation, numbers).ended(None)
 
     def processing(self, delivered: Delivered) -> ProcessStep:
         """A span of kind CONSUMER: a child of what goes on here, or else of the send; linked as for `received`."""
@@ -130,7 +133,7 @@ class SessionSpans:
         if not get_current_span(context).get_span_context().is_valid:
             context = sent_in
         span = self._consuming(delivered, names.PROCESSING, SpanKind.CONSUMER, sent_in, context, began)
-        numbers = self._numbers(names.PROCESSING, delivered.destination)
+        numbers = self._number(names.PROCESSING, delivered.destination, delivered.subscription)
         return ProcessStep(span, began, self._instruments.process, numbers, context)
 
     def settling(self, action: str, delivered: Sequence[Delivered], sent: int) -> SpanStep:
@@ -138,9 +141,11 @@ class SessionSpans:
         began, operation = time_ns(), (action, "settle")
         found = {each.destination for each in delivered}
         destination = next(iter(found)) if len(found) == 1 else None
-        attributes = {**self._own, **names.of_operation(operation, None), **names.of_destination(destination)}
+        subscriptions = {each.subscription for each in delivered}
+        subscription = next(iter(subscriptions)) if len(subscriptions) == 1 else None
+        attributes = {**self._own, **names.of_operation(operation), **names.of_destination(destination)}
         if len(delivered) == 1:
-            attributes.update(names.of_message(delivered[0].source))
+            attributes.update(names.of_message(delivered[0].source, subscription))
         else:
             attributes[names.COUNT] = len(delivered)
         if sent:
@@ -148,7 +153,8 @@ class SessionSpans:
         span = self._maker.start_span(
             names.span_name(operation, destination), kind=SpanKind.CLIENT, attributes=attributes, start_time=began
         )
-        return SpanStep(span, began, self._instruments.operation, self._numbers(operation, destination))
+        numbers = {**self._number(operation, destination, subscription), **names.of_operation(operation)}
+        return SpanStep(span, began, self._instruments.operation, numbers)
 
     def _consuming(
         self,
@@ -172,9 +178,9 @@ class SessionSpans:
             kind=kind,
             attributes={
                 **self._own,
-                **names.of_operation(operation, None),
+                **names.of_operation(operation),
                 **names.of_destination(destination),
-                **names.of_message(source),
+                **names.of_message(source, delivered.subscription),
                 names.DELIVERY_COUNT: delivered.delivery_count,
             },
             links=links,
@@ -184,8 +190,10 @@ class SessionSpans:
             self._firsts.note(delivered, span.get_span_context())
         return span
 
-    def _numbers(self, operation: tuple[str, str], destination: Destination | None) -> Attributes:
-        return {**self.attributes, **names.of_operation(operation, destination)}
+    def _number(
+        self, operation: tuple[str, str], destination: Destination | None, subscription: str | None = None
+    ) -> Attributes:
+        return {**self.attributes, **names.of_number(operation, destination, subscription)}
 
 
 def _links(context: Context) -> list[Link]:

@@ -125,6 +125,12 @@ class Delivery(ABC, Generic[C]):
         self.state = 0
         self.cause: BaseException | None = None
 
+    @property
+    def subscription_name(self) -> str | None:
+        """The name of the subscription that its consumer has; None where it has none."""
+        named = self.link.spec.subscription
+        return None if named is None else named.name
+
     @abstractmethod
     def wire_count(self) -> int:
         """1 on what the wire calls a first delivery; a lower bound where it carries only a flag."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader, Metric, ScopeMetrics
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -42,14 +42,23 @@ class Collected:
         (found,) = [span for span in self.spans if span.name == name]
         return found
 
+    def metrics(self) -> list[Metric]:
+        """All of them."""
+        return [metric for scope in self._scopes() for metric in scope.metrics]
+
+    def schemas(self) -> set[str | None]:
+        """Of the meters."""
+        return {scope.schema_url for scope in self._scopes()}
+
+    def _scopes(self) -> list[ScopeMetrics]:
+        data = self._reader.get_metrics_data()
+        return [scope for resource in (data.resource_metrics if data else ()) for scope in resource.scope_metrics]
+
     def numbers(self, name: str) -> list[tuple[Mapping[str, Any], Any]]:
         """The points of a metric: attributes, and a counter's value or how many durations a histogram has."""
-        data = self._reader.get_metrics_data()
         return [
             (dict(point.attributes or {}), getattr(point, "count", getattr(point, "value", None)))
-            for resource in (data.resource_metrics if data else ())
-            for scope in resource.scope_metrics
-            for metric in scope.metrics
+            for metric in self.metrics()
             if metric.name == name
             for point in metric.data.data_points
         ]
