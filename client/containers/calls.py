@@ -16,7 +16,7 @@ _POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD
 Makers = Mapping[type, Callable[[Message, Any], Any]]  # class of an argument -> made of the message and the session
 
 
-class _Names(dict[str, Any]):
+class _Annotations(dict[str, Any]):
     """Of annotations: one that is known to a function or type checkers only is Any."""
 
     def __missing__(self, name: str) -> Any:
@@ -27,7 +27,7 @@ def _hints(handler: Callable[..., Any]) -> dict[str, Any]:
     """The classes of its arguments; of a generic class such as ``Message[Order]`` the class itself."""
     function = handler if hasattr(handler, "__globals__") else getattr(handler, "__call__", handler)  # noqa: B004
     try:
-        hints = get_type_hints(function, localns=_Names(getattr(function, "__globals__", {})))
+        hints = get_type_hints(function, localns=_Annotations(getattr(function, "__globals__", {})))
     except (AttributeError, NameError, SyntaxError, TypeError):  # what is no annotation of a type
         return {}
     return {name: get_origin(hint) or hint for name, hint in hints.items()}

@@ -6,9 +6,9 @@ https://prometheus.io/docs/instrumenting/exposition_formats. What a listener's n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from redelivery.client.connection.looking import blocked_sends
 from redelivery.client.containers.base import BaseContainer
@@ -42,26 +42,31 @@ class RunningApp:
         return 0 if self.connection is None else blocked_sends(self.connection._core.sessions)
 
 
+class Family(NamedTuple):
+    """A metric; ``kind``: ``gauge`` or ``counter``."""
+
+    name: str
+    kind: str
+    help: str
+    samples: Mapping[Labels, int]
+
+
 def page(app: RunningApp) -> str:
     """The page of metrics."""
-    connections = 0 if app.connection is None else app.connection.epoch
-    families = [
-        _one("redelivery_connected", "gauge", "1: the connection to the broker is there", int(app.connected)),
-        _one("redelivery_healthy", "gauge", "1: all listeners consume, and none is in an outage", int(app.healthy)),
-        _one("redelivery_blocked_sends", "gauge", "Messages that the broker does not take now", app.blocked_sends),
-        _one("redelivery_connections_total", "counter", "Connections that there have been", connections),
-        *_of_listeners(app.containers),
-    ]
-    return "".join(families)
+    return "".join(map(_family, families((app,))))
 
 
-def _of_listeners(containers: Sequence[BaseContainer]) -> Iterator[str]:
+def families(apps: Sequence[RunningApp]) -> Iterator[Family]:
+    """What is read of these, together: first of their connections, then of their containers."""
+    for name, kind, help, total in _CONNECTIONS:
+        yield Family(name, kind, help, {(): total(apps)})
+    containers = {each: None for app in apps for each in app.containers}
     for name, kind, help, value in _LISTENERS:
         found: dict[Labels, int] = {}
         for each in containers:  # of two with the same name the sum
             labels = (("destination", str(each._settings.destination)), ("listener", each._settings.name))
             found[labels] = found.get(labels, 0) + value(each)
-        yield _family(name, kind, help, found)
+        yield Family(name, kind, help, found)
 
 
 def _pending(container: BaseContainer) -> int:
@@ -75,6 +80,32 @@ def _waiting(ledger: Ledger) -> int:
     return failed + ledger.delayed_count
 
 
+_CONNECTIONS: Final[tuple[tuple[str, str, str, Callable[[Sequence[RunningApp]], int]], ...]] = (
+    (
+        "redelivery_connected",
+        "gauge",
+        "1: the connection to the broker is there",
+        lambda apps: int(all(each.connected for each in apps)),
+    ),
+    (
+        "redelivery_healthy",
+        "gauge",
+        "1: all listeners consume, and none is in an outage",
+        lambda apps: int(all(each.healthy for each in apps)),
+    ),
+    (
+        "redelivery_blocked_sends",
+        "gauge",
+        "Messages that the broker does not take now",
+        lambda apps: sum(each.blocked_sends for each in apps),
+    ),
+    (
+        "redelivery_connections_total",
+        "counter",
+        "Connections that there have been",
+        lambda apps: sum(0 if each.connection is None else each.connection.epoch for each in apps),
+    ),
+)
 _LISTENERS: Final = (
     ("redelivery_listener_healthy", "gauge", "1: it consumes, and is in no outage", lambda each: int(each.healthy)),
     ("redelivery_workers", "gauge", "Sessions that consume", lambda each: each.counters.workers),
@@ -120,13 +151,9 @@ _LISTENERS: Final = (
 )
 
 
-def _one(name: str, kind: str, help: str, value: int) -> str:
-    return _family(name, kind, help, {(): value})
-
-
-def _family(name: str, kind: str, help: str, samples: Mapping[Labels, int]) -> str:
-    lines = [f"# HELP {name} {help}", f"# TYPE {name} {kind}"]
-    lines += [f"{name}{_labels(labels)} {value}" for labels, value in samples.items()]
+def _family(family: Family) -> str:
+    lines = [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}"]
+    lines += [f"{family.name}{_labels(labels)} {value}" for labels, value in family.samples.items()]
     return "\n".join(lines) + "\n"
 
 

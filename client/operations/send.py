@@ -177,7 +177,7 @@ def send_when_connected(
     if s.now() - s.heard > SILENCE and s.epoch.lost is None:
         s.heard = s.now()
         yield from arrival(s, Arrival(poll=True))  # a message that does not leave is no doubt
-    policy, began, first = s.options.reconnect, s.now(), pending
+    began, first = s.now(), pending
     while not (transacted and s.epoch.rollback_only is not None):
         if _deferred(s, message, pending, transacted=transacted):
             break
@@ -194,14 +194,22 @@ def send_when_connected(
             if pending is not None and pending.done:
                 pending = pending.another()
         else:
-            if isinstance(pending, Repeatable) or (
-                isinstance(pending, Deferrable) and (policy is None or policy.timeout is None)
-            ):
-                pending.message = message
+            _note_left(s, message, pending, batched=batched)
             break
     if batched and pending is not None and pending is not first:
         s.unanswered.watch(pending)
     return pending
+
+
+def _note_left(s: SessionState, message: Message, pending: Pending | None, *, batched: bool) -> None:
+    """Note what has left, for the observer, and for a loss after which it is sent once more."""
+    policy = s.options.reconnect
+    if isinstance(pending, Repeatable) or (
+        isinstance(pending, Deferrable) and (policy is None or policy.timeout is None)
+    ):
+        pending.message = message
+    if s.observed is not None and (batched or pending is None):  # `send_confirmed` says so itself
+        s.observed.notify(Sent(s.number, message, confirmed=False))
 
 
 def not_sent(why: str, cause: JMSError | None) -> ConnectionLostError:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from redelivery import events as events
     from redelivery import otel as otel
     from redelivery import policies as policies
+    from redelivery import prometheus as prometheus
 
     __version__: str
     from redelivery.client.connection.health import Health
@@ -191,7 +192,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 def __getattr__(name: str) -> object:
     if name == "__version__":
         return import_module("redelivery.model.version").VERSION
-    if name in ("aio", "events", "otel", "policies"):
+    if name in ("aio", "events", "otel", "policies", "prometheus"):
         return import_module(f"redelivery.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

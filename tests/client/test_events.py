@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.client.ledger.fakes import FakeDelivery
-from tests.client.shell import Bench, receive
+from tests.client.shell import SOON, Bench, embedded, receive
 
 import redelivery
 from redelivery import (
@@ -18,6 +18,7 @@ from redelivery import (
     JMSError,
     MessageFormatError,
     Queue,
+    ReconnectPolicy,
     RedeliveryPolicy,
     Session,
 )
@@ -30,6 +31,7 @@ from redelivery.events import (
     Expired,
     InDoubt,
     MessageEvent,
+    Sent,
 )
 from redelivery.transports.seam import Link, LinkSpec
 
@@ -188,3 +190,20 @@ def test_an_event_shows_its_message_and_not_its_body(bench: Bench) -> None:
     assert shown == f"Acknowledged(session={session._core.number}, delivery_count=1)"
     assert isinstance(watched[-1], MessageEvent)
     assert watched[-1].message_id == message.message_id
+
+
+@pytest.mark.parametrize("url", ["stomp", "amqp"])
+@pytest.mark.parametrize("policy", [None, ReconnectPolicy()], ids=["stays away", "comes back"])
+def test_each_send_is_one_event_whether_the_connection_comes_back_or_not(url: str, policy: Any) -> None:
+    seen = Watched()
+    with embedded(url) as (_, there), redelivery.connect(there, observer=seen, reconnect=policy) as connection:
+        with connection.session("transacted") as session:
+            session.producer("orders").send("a")
+            session.commit()
+        with connection.session() as session:
+            producer = session.producer("orders")
+            producer.send("b", persistent=False)
+            producer.send("c")
+            producer.send_async("d").result(SOON)
+    sent = [(event.message.body, event.confirmed) for event in seen if isinstance(event, Sent)]
+    assert sent == [("a", False), ("b", False), ("c", True), ("d", False)]

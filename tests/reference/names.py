@@ -122,6 +122,7 @@ PAGES: Final[dict[str, tuple[str, str, tuple[tuple[str, tuple[str, ...] | None],
         "[the console](../guide/console.md), [Spark](../spark.md), [configuration](../guide/configuration.md).",
         (
             ("redelivery.otel", None),
+            ("redelivery.prometheus", None),
             ("redelivery.web", None),
             ("redelivery.spark.listener", ("PrometheusListener",)),
             ("pyspark_redelivery", ("DefaultSource",)),

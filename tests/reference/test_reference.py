@@ -25,7 +25,7 @@ from redelivery.transports.stomp import adapter as stomp
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 # Modules of `src/redelivery` and rooms that users import as a whole: what is in their `__all__` is public.
-ROOMS = ("aio", "events", "policies", "broker", "testing", "otel", "web")
+ROOMS = ("aio", "events", "policies", "broker", "testing", "otel", "prometheus", "web")
 MODULES = ("redelivery", *(f"redelivery.{room}" for room in ROOMS))
 
 
