@@ -57,7 +57,7 @@ def page(app: RunningApp) -> str:
 
 
 def families(apps: Sequence[RunningApp]) -> Iterator[Family]:
-    """What is read of these, together: first of their connections, then of their containers."""
+    """The metrics of these together: first of their connections, then of their containers."""
     for name, kind, help, total in _CONNECTIONS:
         yield Family(name, kind, help, {(): total(apps)})
     containers = {each: None for app in apps for each in app.containers}
