@@ -135,7 +135,7 @@ def test_every_section_is_run_by_one_of_these_tests() -> None:
     assert {section.needs for section in SECTIONS} <= run_here | elsewhere
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith("docs/reference/")])  # signatures
 def test_a_block_is_of_a_language_that_is_run_or_is_no_program_of_ours(page: str) -> None:
     fences = re.findall(r"^ *```(\S*)", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
     assert set(fences[::2]) <= {"", "python", "console", "text", "java", "xml", "yaml", "dockerfile", "promql", "ini"}
