@@ -7,7 +7,6 @@ SQLite's own lock is of the kind that goes when its process closes any descripto
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import logging
 import os
 import sqlite3
@@ -16,6 +15,9 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+if sys.platform != "win32":
+    import fcntl
 
 log = logging.getLogger(__name__)
 _PLACE: Final = 1 << 62  # of one byte, far behind those that SQLite locks
@@ -29,10 +31,14 @@ class StoreLock:
 
     Raises:
         BlockingIOError: another broker has it, in this process or another one.
-        OSError: the file cannot be made or opened.
+        OSError: the file cannot be made or opened; Windows has no such locks.
     """
 
     def __init__(self, path: Path) -> None:
+        if sys.platform == "win32":
+            raise OSError(
+                "a store needs POSIX's file locks, which Windows lacks; without store= messages are in memory"
+            )
         real = os.path.realpath(path)
         self._beside = f"{real}-lock"
         self._descriptors = [_only(self._beside)]
@@ -86,6 +92,7 @@ def _identity(found: os.stat_result) -> tuple[int, int]:
 
 def _only(name: str) -> int:
     """The descriptor of a lock file that nobody else holds."""
+    assert sys.platform != "win32", "StoreLock refuses"
     while True:
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:

@@ -7,6 +7,7 @@ so that a queue stands together and in order without an index.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
@@ -150,10 +151,9 @@ def compact(database: sqlite3.Connection, pages: int) -> None:
 def free_space(folder: str) -> int:
     """Bytes of a disk that are free."""
     try:
-        found = os.statvfs(folder)
+        return shutil.disk_usage(folder).free
     except OSError:  # the folder is gone
         return 0
-    return found.f_bavail * found.f_frsize
 
 
 def _check(database: sqlite3.Connection, path: Path) -> None:

@@ -120,5 +120,5 @@ def _wait(seconds: float) -> bool:
 
 
 def _is_screen() -> bool:
-    """Check whether a terminal shows what is printed, and has another screen."""
-    return sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+    """Check whether a terminal shows what is printed, and has another screen; Windows' has none that we could use."""
+    return sys.platform != "win32" and sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")

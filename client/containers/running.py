@@ -226,6 +226,10 @@ async def _handling_awaited(asked: StopRequests) -> AsyncIterator[asyncio.Event]
     try:
         for number in _SIGNALS:
             loop.add_signal_handler(number, handle, number)
+    except NotImplementedError as error:
+        raise IllegalStateError(
+            "run() needs a loop that handles signals, which Windows' loops do not; use start()"
+        ) from error
     except (ValueError, RuntimeError) as error:
         raise IllegalStateError("run() handles signals, which only the main thread's loop can") from error
     try:

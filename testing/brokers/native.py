@@ -51,6 +51,10 @@ class NativeBroker:
             AddressInUseError: another program has one of its ports.
             NotStartedError: it could not be fetched, ended or did not listen in time; the text ends with its log.
         """
+        if sys.platform == "win32":
+            raise NotStartedError(
+                "real brokers are started on Linux and macOS only: their processes need POSIX's groups"
+            )
         site = Site(self.spec.source.fetch(), self.folder, self._data, self.host, self._all_ports)
         self.spec.configure(site)
         self._starts += 1

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
 import re
 import socket
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -17,6 +17,9 @@ from threading import Lock
 from typing import Final
 
 from tenacity import Retrying, retry_if_result, stop_after_attempt, wait_fixed
+
+if sys.platform != "win32":
+    import fcntl
 
 # Not those that systems give to outgoing connections (Linux: from 32768, others: from 49152). One of these would be
 # taken now and then between the choice and the broker's start, or while the broker is down.
@@ -61,10 +64,11 @@ def _reserve(port: int) -> bool:
     """Reserve a port for this process; False where another process has it, by a reservation or by listening."""
     if port in _OURS or not _free(port):
         return False
-    try:
-        fcntl.lockf(_reservations(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
-    except OSError:
-        return False
+    if sys.platform != "win32":  # which has no locks of that kind: there another process may take it as well
+        try:
+            fcntl.lockf(_reservations(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+        except OSError:
+            return False
     _OURS.add(port)
     return True
 
@@ -72,6 +76,7 @@ def _reserve(port: int) -> bool:
 @cache
 def _reservations() -> int:
     """A file of this user's; a lock of a byte reserves the port of that number, and ends with the process."""
+    assert sys.platform != "win32", "without locks there is nothing to reserve"
     file = Path(tempfile.gettempdir()) / f"redelivery-ports-{os.getuid()}.lock"
     return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
+import sys
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
+
+if sys.platform != "win32":
+    import fcntl
 
 _LONGEST: Final = 10.0  # seconds for which another command is waited for
 
@@ -21,7 +24,7 @@ def read(file: Path) -> str:
     """
     try:
         with file.open(encoding="utf-8") as opened:
-            _lock(opened.fileno(), fcntl.LOCK_SH)
+            _lock(opened.fileno(), shared=True)
             return opened.read()
     except (FileNotFoundError, NotADirectoryError):
         return ""
@@ -36,18 +39,22 @@ def append(file: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     text = b"".join(json.dumps(each).encode() + b"\n" for each in lines)
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0) as opened:
-        _lock(opened.fileno(), fcntl.LOCK_EX)
-        size = opened.seek(0, os.SEEK_END)
-        if size and os.pread(opened.fileno(), 1, size - 1) != b"\n":  # a line that was cut short
-            text = b"\n" + text
+        _lock(opened.fileno(), shared=False)
+        if size := opened.seek(0, os.SEEK_END):
+            opened.seek(size - 1)
+            if opened.read(1) != b"\n":  # a line that was cut short
+                text = b"\n" + text
         if opened.write(text) != len(text):
             opened.truncate(size)
             raise OSError("the disk is full")
         os.fsync(opened.fileno())
 
 
-def _lock(descriptor: int, how: int) -> None:
-    """Lock a file until it is closed. Raises OSError: another command does not let it go."""
+def _lock(descriptor: int, *, shared: bool) -> None:
+    """Lock a file until it is closed. Raises OSError: another command does not let it go; Windows has no such locks."""
+    if sys.platform == "win32":
+        raise OSError("files that several commands use need POSIX's file locks, which Windows lacks")
+    how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     until = time.monotonic() + _LONGEST
     while True:
         try:
