@@ -30,6 +30,7 @@ from redelivery.model.errors import ConfigError, IllegalStateError, InvalidDesti
 from redelivery.model.events import Observer
 from redelivery.model.messages import Message
 from redelivery.model.suggestions import suggesting
+from redelivery.model.version import lacks_proton
 from redelivery.policies import read
 from redelivery.policies.checks import check_flag, check_seconds, check_whole, to_ms
 from redelivery.transports.wire.clock import epoch_ms
@@ -338,10 +339,7 @@ def _amqp_socket() -> ClientFactory:
     try:
         from redelivery.broker.servers.amqp.socket import AmqpSocket
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("proton", "cproton", "cproton_ffi"):
+        if (lacks := lacks_proton(error)) is None:
             raise
-        raise ConfigError(
-            "amqp_port: the embedded broker speaks AMQP by python-qpid-proton, which is not installed;"
-            " from the clone: pip install '.[amqp]' (needs gcc, python3-dev, pkg-config)"
-        ) from error
+        raise ConfigError(f"amqp_port: the embedded broker needs {lacks}") from error
     return AmqpSocket

@@ -12,6 +12,7 @@ from typing import Final
 
 from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import nearest
+from redelivery.model.version import lacks_proton
 from redelivery.transports.seam import Transport
 
 GROUP = "redelivery.transports"
@@ -33,7 +34,6 @@ _SYNONYMS = {
     **dict.fromkeys(("amqp+tls", "amqp+s"), "amqps"),
     **dict.fromkeys(("mem", "memory", "inproc", "embedded"), "vm"),
 }
-_EXTRAS = {"proton": "amqp", "cproton": "amqp", "cproton_ffi": "amqp"}  # the module that is missing, and who brings it
 
 
 @cache
@@ -46,13 +46,9 @@ def transport_class(scheme: str) -> type[Transport]:
     try:
         loaded: type[Transport] = _entry_point(scheme).load()
     except ModuleNotFoundError as error:
-        extra = _EXTRAS.get(error.name or "")
-        if extra is None:
+        if (lacks := lacks_proton(error)) is None:
             raise
-        raise ConfigError(
-            f"{scheme}:// needs a package that is not installed; "
-            f"from the clone: pip install '.[{extra}]' (needs gcc, python3-dev, pkg-config)"
-        ) from error
+        raise ConfigError(f"{scheme}:// needs {lacks}") from error
     return loaded
 
 

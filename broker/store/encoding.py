@@ -21,6 +21,7 @@ from redelivery.model.destinations import Queue, SubscriptionName, TemporaryQueu
 from redelivery.model.errors import ConfigError
 from redelivery.model.selectors.selector import Selector
 from redelivery.model.values import Body, Byte, Float, Long, Short, Value
+from redelivery.model.version import lacks_proton
 
 PART: Final = 48 << 10  # characters, or bytes: a multiple of 3, or base64 would pad within
 _PLAIN: Final = frozenset((str, bool, int, float, NoneType))
@@ -283,10 +284,7 @@ def _amqp() -> ModuleType:
     try:
         from redelivery.broker.servers.amqp.codec import messages
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("proton", "cproton", "cproton_ffi"):
+        if (lacks := lacks_proton(error)) is None:
             raise
-        raise ConfigError(
-            "the store holds messages that came over AMQP, and python-qpid-proton is not installed;"
-            " from the clone: pip install '.[amqp]'"
-        ) from error
+        raise ConfigError(f"the store holds messages that came over AMQP, and needs {lacks}") from error
     return messages
