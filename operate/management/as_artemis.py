@@ -16,8 +16,9 @@ from redelivery.model.errors import MessageFormatError
 from redelivery.model.messages import Message
 from redelivery.model.values import Body, Value
 from redelivery.transports.dialects.artemis import STOMP
+from redelivery.transports.stomp.codec.formats import KIND, StompFormat
 from redelivery.transports.stomp.codec.frames import encode_head
-from redelivery.transports.stomp.codec.messages import KIND, StompFormat, StompMessage
+from redelivery.transports.stomp.codec.messages import StompMessage
 
 CUT: Final = re.compile(r"(?s)(.*), \+ (\d{1,10}) more")
 SETTING: Final = "management-message-attribute-size-limit"

@@ -12,8 +12,9 @@ from redelivery.model.messages import Message
 from redelivery.model.values import Value
 from redelivery.operate.management.shown import deaths, headers_of, payload
 from redelivery.transports.dialects.rabbitmq import STOMP
+from redelivery.transports.stomp.codec.formats import StompFormat
 from redelivery.transports.stomp.codec.frames import encode_head
-from redelivery.transports.stomp.codec.messages import StompFormat, StompMessage
+from redelivery.transports.stomp.codec.messages import StompMessage
 
 _PROPERTIES: Final = (  # as the broker calls them -> as a frame does, in its order
     ("content_type", "content-type"),

@@ -101,25 +101,31 @@ class Columns:
             if row[MESSAGE_ID] is None and row[SENT] is None and not row[REDELIVERED]
         )
 
-    def add(self, message: Message) -> None:
+    def add(self, message: Message) -> int:
         """Take one message.
+
+        Returns:
+            What it adds to `size`.
 
         Raises:
             MessageFormatError: a part of it cannot be read, or cannot be a column.
             Exception: whatever the converter raised.
         """
         row = row_of(message, variant=self._variant, converter=self._converter, digests=self._digests)
-        self._take(message, row)
+        return self._take(message, row)
 
-    def add_error(self, message: Message, error: str) -> None:
+    def add_error(self, message: Message, error: str) -> int:
         """Take a message that cannot be a row: what can be read of it (the body unconverted) and why.
+
+        Returns:
+            What it adds to `size`.
 
         Raises:
             IllegalStateError: there is no column ``_error``.
         """
         if not self._errors:
             raise IllegalStateError("these rows have no column _error: make the Columns with errors=True")
-        self._take(message, broken_row_of(message, error, variant=self._variant, digests=self._digests))
+        return self._take(message, broken_row_of(message, error, variant=self._variant, digests=self._digests))
 
     def batches(self, rows: int = BATCH_ROWS) -> list[Any]:
         """The rows as RecordBatches of at most ``rows`` (at least 1) rows and about 64 MiB each."""
@@ -140,13 +146,15 @@ class Columns:
         self._rows = []
         self._size = 0
 
-    def _take(self, message: Message, row: Row) -> None:
+    def _take(self, message: Message, row: Row) -> int:
         if self._several:
             place = known_place(message)
             digest = apart(row[DIGEST], place or "") if self._digests else None
             row = (*row[:DESTINATION], place, *row[DESTINATION + 1 : DIGEST], digest, row[SIZE])
         self._rows.append(row)
-        self._size += row[SIZE] + ROW_BYTES
+        added: int = row[SIZE] + ROW_BYTES
+        self._size += added
+        return added
 
     def _batch(self, rows: list[Row]) -> Any:
         columns = list(zip(*rows, strict=True))

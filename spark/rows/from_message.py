@@ -75,11 +75,11 @@ def row_of(message: Message, *, variant: bool, converter: Converter | None, dige
         key_digest = digest(kind, raw, own, sent) if converter is None else _digest(message, sent)
     properties = own if group is None else _grouped(own, group, sequence)
     names, values = tuple(properties), _values(properties, variant)
-    place, reply_place = _place(destination), _place(reply_to)
+    place, reply_place = _place(destination), None if reply_to is None else str(reply_to)
     correlation = _correlation(correlation_id)
     count = message.delivery_count
-    strings = names if variant else (*names, *filter(None, values))
-    _check_text(f"{message_id}{kind_of_message}{place}{reply_place}{correlation}{''.join(strings)}")
+    texts = "".join(names if variant else [*names, *filter(None, values)])
+    _check_text(f"{message_id}{kind_of_message}{place}{reply_place}{correlation}{texts}")
     return (
         message_id,
         raw,
@@ -89,7 +89,7 @@ def row_of(message: Message, *, variant: bool, converter: Converter | None, dige
         reply_place,
         kind_of_message,
         sent,
-        _time(expiration),
+        None if expiration == 0 else _time(expiration),
         priority,
         persistent,
         count > 1,
@@ -98,7 +98,7 @@ def row_of(message: Message, *, variant: bool, converter: Converter | None, dige
         values,
         None,
         key_digest,
-        _size(raw, names, values),
+        _size(raw, names, values) if variant else len(raw or b"") + len(texts),
     )
 
 

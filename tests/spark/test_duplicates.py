@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("pyspark")
 
 from redelivery import Message
-from redelivery.model.values import Byte, Long
+from redelivery.model.values import Byte, Float, Long, Short
 from redelivery.spark.log.segments import SegmentWriter, segment_keys
 from redelivery.spark.log.store.local_store import LocalStore
 from redelivery.spark.log.wal import Wal
@@ -149,6 +152,30 @@ def test_the_order_of_properties_and_what_brokers_count_do_not_matter() -> None:
     one = digest("text", b"x", {"a": 1, "b": "2", "JMSXDeliveryCount": 1}, 1)
     counted = dict.fromkeys(("x-acquired-count", "x-delivery-count"), Long(4))  # RabbitMQ's
     assert one == digest("text", b"x", {"b": "2", **counted, "a": 1, "JMSXDeliveryCount": 2}, 1)
+
+
+NAMES = ("a", "b%s", "%", "it's", 'q"x', "\n", "é", "\ud800", "redelivered", "JMSXDeliveryCount", "B", "{x}")
+VALUES = (
+    *(True, False, None, 1, -5, Byte(3), Short(7), Long(9), Float(1.5), 1e300, "x", "it's", "%s", "é\ud800"),
+    *(b"\x00'", "", 0.5),
+)
+
+
+@given(
+    st.sampled_from(["text", "bytes", None]),
+    st.sampled_from([None, b"", b"abc"]),
+    st.dictionaries(st.sampled_from(NAMES), st.sampled_from(VALUES), max_size=6),
+    st.sampled_from([None, 0, 1_700_000_000_000_000]),
+)
+def test_a_digest_stays_what_it_is_in_logs_that_exist(
+    kind: str | None, body: bytes | None, properties: dict[str, Any], sent: int | None
+) -> None:
+    """However it is made: the segments of earlier releases have digests of this text and the body."""
+    changing = ("redelivered", "JMSXDeliveryCount")
+    typed = sorted((name, type(each).__name__, each) for name, each in properties.items() if name not in changing)
+    text = repr((kind, None if body is None else len(body), sent, typed))
+    expected = blake2b(text.encode("utf-8", "surrogatepass") + (body or b""), digest_size=16).digest()
+    assert digest(kind, body, properties, sent) == expected
 
 
 @pytest.mark.parametrize("properties_type", ["string", "variant"])

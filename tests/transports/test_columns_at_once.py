@@ -16,7 +16,8 @@ from redelivery.model.errors import MessageFormatError
 from redelivery.model.values import from_epoch_ms
 from redelivery.transports.amqp.codec.messages import AmqpFormat, AmqpMessage
 from redelivery.transports.dialects import activemq, artemis, hornetq, qpid, rabbitmq, unknown
-from redelivery.transports.stomp.codec.messages import OURS, StompFormat, StompMessage
+from redelivery.transports.stomp.codec.formats import OURS, StompFormat
+from redelivery.transports.stomp.codec.messages import StompMessage
 from redelivery.transports.stomp.codec.names import is_property
 
 STOMP = (activemq.STOMP, artemis.STOMP, hornetq.STOMP, rabbitmq.STOMP, unknown.STOMP)
@@ -87,7 +88,13 @@ def own_properties(message: StompMessage) -> Mapping[str, Any]:
     return {name: value for name, value in found.items() if name not in OURS and is_property(name, dialect)}
 
 
-@pytest.mark.parametrize("line", ["ack:wrong\\x", "priority:", "timestamp:a\\cb", "region:a\\\\cb"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("ack:wrong\\x", "priority:", "timestamp:a\\cb", "region:a\\\\cb"),
+        *("priority:²", "timestamp:²", "expires:²", "JMSXGroupSeq:²", "expires:1\\c", "persistent:true\\c"),
+    ],
+)
 def test_an_odd_line_behind_a_usual_one_of_the_same_name(line: str) -> None:
     link, name = StompFormat(activemq.STOMP, "1.2", Queue("orders")), line.partition(":")[0]
     for head in (f"MESSAGE\n{name}:1\n", f"MESSAGE\n{line}\n"):

@@ -15,9 +15,9 @@ from redelivery.model.content.bodies import body_bytes, is_nested
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
 from redelivery.model.values import Value
 from redelivery.transports.dialects.embedded import DELAY, REPEATS
+from redelivery.transports.stomp.codec.formats import KIND
 from redelivery.transports.stomp.codec.frames import Frame, encode_head
 from redelivery.transports.stomp.codec.maps import START, read_map, write_map
-from redelivery.transports.stomp.codec.messages import KIND
 
 Written: TypeAlias = Sequence[bytes | bytearray]  # parts: a large body is not copied for its frame
 

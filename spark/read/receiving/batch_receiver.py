@@ -246,11 +246,12 @@ class BatchReceiver:
         received, largest, began = 0, 0, monotonic()
         while messages:
             for message in messages:
-                before = self._builder.size
-                if not self._take(message, received):
+                added = self._take(message, received)
+                if added is None:
                     return 0
                 received += 1
-                largest = max(largest, self._builder.size - before)
+                if added > largest:
+                    largest = added
                 self._builder.spill()
             room = size - self._builder.size
             if received >= rows or room <= 0 or self._stopped.is_set():
@@ -278,13 +279,13 @@ class BatchReceiver:
                 return messages
         return []
 
-    def _take(self, message: Message, before: int) -> bool:
-        """Make a row of it, or what `badMessages` says. False: all was rolled back, and is redelivered.
+    def _take(self, message: Message, before: int) -> int | None:
+        """Make a row of it, or what `badMessages` says: the row's bytes. None: all was rolled back, and is redelivered.
 
         ``before``: how many of this transaction came before it.
         """
         try:
-            self._builder.columns.add(message)
+            return self._builder.columns.add(message)
         except Exception as error:  # the application's converter may raise anything
             cause = f"{type(error).__name__}: {error}"
             match self._options.bad_messages:
@@ -295,14 +296,14 @@ class BatchReceiver:
                     log.warning("%s is dropped: %s", message.message_id, cause)
                     self.counts["dropped"] += 1
                 case "permissive":
-                    self._builder.columns.add_error(message, cause)
+                    return self._builder.columns.add_error(message, cause)
                 case _ if self._consumer.redelivery_policy.maximum_redeliveries > 0:
                     self._redeliver(before, error)
-                    return False
+                    return None
                 case _:
                     dead_letter(self._producer, message, self._options, cause, error)
                     self._count_dead_letter()
-        return True
+        return 0
 
     def _redeliver(self, before: int, error: Exception) -> None:
         """Have it redelivered by the session's policy, which dead-letters it in the end.

@@ -16,9 +16,9 @@ import redelivery
 from redelivery.broker import BrokerConfig, EmbeddedBroker
 from redelivery.broker.servers.stomp.bodies import LARGE, ArrivedBody, LargeFrame, PartsReader, check_text, not_text
 from redelivery.model.errors import MessageFormatError, ProtocolError
+from redelivery.transports.stomp.codec.formats import KIND
 from redelivery.transports.stomp.codec.frames import encode
 from redelivery.transports.stomp.codec.maps import START, write_map
-from redelivery.transports.stomp.codec.messages import KIND
 
 SIZE = LARGE + (1 << 19)
 SIZED = {"content-length": str(SIZE)}

@@ -180,7 +180,10 @@ class AmqpMessage(AmqpFields):
 
 
 def _as_properties(found: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(name): _text(value) if isinstance(value, bytes) else value for name, value in found.items()}
+    return {
+        name if type(name) is str else str(name): _text(value) if type(value) is bytes else value
+        for name, value in found.items()
+    }
 
 
 def _text(data: bytes) -> str:

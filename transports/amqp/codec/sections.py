@@ -208,7 +208,7 @@ def field_values(raw: bytes | bytearray, at: int) -> list[Any]:
                 place = skip(raw, place)
             elif code == 0xA1:
                 start, place = place + 2, place + 2 + raw[place + 1]
-                values.append(str(raw[start:place], "utf-8"))
+                values.append(raw[start:place].decode())
             else:
                 value, place = read(raw, place)
                 values.append(value)

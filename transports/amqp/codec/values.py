@@ -128,7 +128,10 @@ def _read_compound(raw: bytes | bytearray, at: int, end: int, code: int, depth: 
             at, start = start + 2, start + 2 + raw[start + 1]
             if start > len(raw):
                 raise IndexError
-            items.append(_text(bytes(raw[at:start])))
+            try:
+                items.append(raw[at:start].decode())
+            except UnicodeDecodeError:
+                items.append(_text(bytes(raw[at:start])))
         else:
             item, start = _read(raw, start, depth + 1)
             items.append(item)

@@ -23,8 +23,8 @@ from redelivery.transports.stomp.channel.commits import empty
 from redelivery.transports.stomp.channel.context import StompChannelContext
 from redelivery.transports.stomp.channel.windows import window_size
 from redelivery.transports.stomp.codec.control import ControlFrames
+from redelivery.transports.stomp.codec.formats import SENDER
 from redelivery.transports.stomp.codec.frames import encode_head
-from redelivery.transports.stomp.codec.messages import SENDER
 from redelivery.transports.stomp.codec.names import to_wire
 from redelivery.transports.stomp.connection.subscriptions import PLAIN, StompSubscription
 

@@ -23,24 +23,26 @@ class HeadReader:
     Args:
         version: of STOMP.
         ours: headers of this library, which are no properties.
+        mode: the one of them that says that a message is not persistent.
     """
 
-    def __init__(self, version: str, dialect: StompDialect, ours: Collection[str]) -> None:
+    def __init__(self, version: str, dialect: StompDialect, ours: Collection[str], mode: str) -> None:
         self._version = version
         self._fields = (
             # an empty name, which no header has, for what the dialect lacks
             *(dialect.message_id_header or "", "message-id", "destination", "reply-to", "correlation-id", "type"),
-            *("timestamp", "priority", dialect.group_header, dialect.group_sequence_header),
+            *("timestamp", "expires", "priority", "persistent", mode),
+            *(dialect.group_header, dialect.group_sequence_header),
         )
         self._is_property = lambda name: name not in ours and is_property(name, dialect)
         self._shapes: dict[tuple[str, ...], _Shape] = {}
         self._last: _Shape | None = None
 
     def read(self, head: bytes) -> tuple[Sequence[str | None], dict[str, str]]:
-        """The values of ten headers, None for what is not set, and the properties. Of repeated ones the first counts.
+        """The values of 13 headers, None for what is not set, and the properties. Of repeated ones the first counts.
 
-        The ten: the stable id's, message-id, destination, reply-to, correlation-id, type, timestamp, priority, and the
-        group's two.
+        The 13: the stable id's, message-id, destination, reply-to, correlation-id, type, timestamp, expires, priority,
+        persistent, the mode, and the group's two.
 
         Raises:
             ProtocolError: not UTF-8, a line without a colon, or an escape that the version does not know.
@@ -56,17 +58,23 @@ class HeadReader:
             shape = self._last = self._shape_of(head, text)
             found = shape.match(text)
             assert found is not None, "the pattern was made of these names"
-        values = found.groups()
-        fields, properties = shape.fields(values), {name: values[at] for name, at in shape.properties}
         if shape.escaped and "\\" in text:
-            version = self._version
-            if "\\" in text.replace("\\c", ""):  # other escapes than that of a colon, in any header
-                parse_headers(head, version)  # raises where one is wrong
-            fields = [unescape(each, version) if each and "\\" in each else each for each in fields]
-            for name, value in properties.items():
-                if "\\" in value:
-                    properties[name] = unescape(value, version)
-        return fields, properties
+            return self._unescaped(shape, head, text)
+        return shape.read(found.groups())
+
+    def _unescaped(self, shape: _Shape, head: bytes, text: str) -> tuple[Sequence[str | None], dict[str, str]]:
+        """The same of a head that has that shape, and escapes."""
+        version, usual = self._version, text.replace("\\c", ":")  # in every message id
+        if shape.plain and "\\" not in usual:
+            found = shape.match(usual)
+            assert found is not None, "no name has changed, and each value ends with its line"
+            return shape.read(found.groups())
+        parse_headers(head, version)  # raises where one is wrong
+        found = shape.match(text)
+        assert found is not None, "it has that shape"
+        fields, properties = shape.read(found.groups())
+        fields = [unescape(each, version) if each else each for each in fields]
+        return fields, {name: unescape(value, version) for name, value in properties.items()}
 
     def _shape_of(self, head: bytes, text: str) -> _Shape:
         lines = text.split("\n")
@@ -83,13 +91,14 @@ class HeadReader:
 class _Shape:
     """The names of a head's headers, in order; ``written``: behind the command, as they are on the wire."""
 
-    __slots__ = ("escaped", "fields", "match", "properties")
+    __slots__ = ("_fields", "_properties", "escaped", "match", "plain")
 
     def __init__(
         self, written: Sequence[str], version: str, fields: Sequence[str], is_property: Callable[[str], bool]
     ) -> None:
         command, *names = written
-        self.escaped = command not in UNESCAPED_COMMANDS
+        self.escaped = command not in UNESCAPED_COMMANDS and version != "1.0"
+        self.plain = not any("\\" in name for name in names)
         places: dict[str, int] = {}
         pattern = [re.escape(command) + "\n"]
         for each in names:
@@ -97,5 +106,9 @@ class _Shape:
             pattern.append(re.escape(each) + (":[^\n]*\n" if name in places else ":([^\n]*)\n"))
             places.setdefault(name, len(places))
         self.match = re.compile("".join(pattern) + _NOTHING).fullmatch
-        self.fields: Callable[[Any], Sequence[str | None]] = itemgetter(*[places.get(name, -1) for name in fields])
-        self.properties = [(name, at) for name, at in places.items() if is_property(name)]
+        self._fields: Callable[[Any], Sequence[str | None]] = itemgetter(*[places.get(name, -1) for name in fields])
+        self._properties = [(name, at) for name, at in places.items() if is_property(name)]
+
+    def read(self, values: Sequence[str]) -> tuple[Sequence[str | None], dict[str, str]]:
+        """The values of the fields, and the properties, of the groups of a `match`."""
+        return self._fields(values), {name: values[place] for name, place in self._properties}

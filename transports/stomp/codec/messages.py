@@ -3,58 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
 from redelivery.model.content.columns import MessageColumns
-from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import MessageFormatError, ProtocolError
 from redelivery.model.values import Body, Value, from_epoch_ms
 from redelivery.transports.amqp.codec.bodies import read_body
 from redelivery.transports.amqp.codec.texts import modified_utf_8, text_charset
 from redelivery.transports.dialects.dialect import StompDialect
-from redelivery.transports.stomp.codec.alike import HeadReader
+from redelivery.transports.stomp.codec.formats import KIND, MODE, OURS, StompFormat, number
 from redelivery.transports.stomp.codec.frames import parse_headers, raw_value, unescape
 from redelivery.transports.stomp.codec.maps import START, read_map
-from redelivery.transports.stomp.codec.names import from_wire, is_property, reply_to_from_wire
+from redelivery.transports.stomp.codec.names import is_property, reply_to_from_wire
 from redelivery.transports.stomp.codec.raw import StompBody, readable_headers
 
-# Our own properties: the kind of a body where the broker would lose it ("none", "text", "bytes"), that a message is not
-# persistent ("NON_PERSISTENT") where it would lose that, and which connection sent it where that has several sockets.
-KIND: Final = "JMS_redelivery_kind"
-MODE: Final = "JMS_redelivery_mode"
-SENDER: Final = "JMS_redelivery_sender"
-OURS: Final = frozenset((KIND, MODE, SENDER))
 _SECONDS: Final = 100_000_000_000  # a number below is a time in seconds, of this millennium or the next
 _ID_KEY: Final = b"\nmessage-id:"
 _UNDERSCORE: Final = ord("_")
+_MODE_KEY: Final = b"\n" + MODE.encode() + b":"
 _KIND_KEY: Final = b"\n" + KIND.encode() + b":"
-
-
-class StompFormat:
-    """The way in which the messages of one subscription are read.
-
-    ``destination`` is where they are consumed from, ``version`` that of STOMP. ``bodies``: "text" or "bytes", which all
-    are taken for; "auto": as their senders say.
-    """
-
-    __slots__ = (
-        *("bodies", "destination", "dialect", "heads", "sent_to", "stable_key", "usual_bodies", "usual_ids", "version"),
-    )
-
-    def __init__(self, dialect: StompDialect, version: str, destination: Destination, bodies: str = "auto") -> None:
-        self.bodies = bodies
-        self.dialect = dialect
-        self.version = version
-        self.destination = destination
-        made = dialect.message_id_header if dialect.makes_message_ids else None
-        # of the sender's id, where the broker has none that stays; empty: it has
-        self.stable_key = b"" if made is None else b"\n%b:" % made.encode()
-        self.usual_ids = dialect.message_id_header is None and not dialect.message_id_separator
-        self.usual_bodies = dialect.length_is_bytes and dialect.kind_header is None and bodies == "auto"
-        self.heads = HeadReader(version, dialect, OURS)
-        self.sent_to = lru_cache(maxsize=256)(lambda value: _sent_to(value, dialect, destination))
 
 
 class StompFields:
@@ -74,8 +43,8 @@ class StompFields:
 
     def counted(self) -> int:
         """The number of deliveries before this one, as a broker says that counts; otherwise 0."""
-        header = self.format.dialect.count_header
-        return 0 if header is None else _number(raw_value(self.head, b"\n%b:" % header.encode()))
+        key = self.format.count_key
+        return 0 if key is None else number(raw_value(self.head, key))
 
     def raw_id(self) -> bytes:
         """`broker_id`, as it is written."""
@@ -85,7 +54,7 @@ class StompFields:
     def expires_at(self) -> int:
         """Epoch milliseconds, 0 for never or for what is not a number."""
         _, key, rest = self.head.partition(b"\nexpires:")  # the quickest way to a header
-        return 0 if not key or rest.startswith(b"0\n") else _number(rest.partition(b"\n")[0])
+        return 0 if not key or rest.startswith(b"0\n") else number(rest.partition(b"\n")[0])
 
     def body(self) -> Body:
         """The body. Raises MessageFormatError where a string is not UTF-8; the message can still be acknowledged."""
@@ -190,20 +159,22 @@ class StompFields:
     def columns(self) -> MessageColumns:
         """See `redelivery.model.content.columns`. Raises MessageFormatError."""
         found, properties = self._read()
-        stable, own, to, reply_to, correlation_id, kind, sent, priority, group, sequence = found
-        made, dialect = self.format, self.format.dialect
+        stable, own, to, reply_to, correlation_id, kind, sent, expires, priority, persistent, mode = found[:11]
+        made, group, sequence = self.format, found[11], found[12]
+        usual = to, reply_to, priority, persistent, mode  # the same for most messages
+        destination, reply_place, urgency, kept = made.alike.get(usual) or made.read_alike(usual)
         return (
-            self._stable_id(stable, own),
-            made.sent_to(to),
-            None if reply_to is None else reply_to_from_wire(reply_to, dialect),
+            own if made.usual_ids else self._stable_id(stable, own),
+            destination,
+            reply_place,
             correlation_id,
             None if kind is None or self.is_sections() else kind,
-            _sent_ms(sent, dialect),
-            self.expires_at(),
-            min(9, _number(priority or "4")),
-            self.persistent(),
+            _sent_ms(sent, made.dialect),
+            0 if expires is None or expires == "0" else number(expires),
+            urgency,
+            kept,
             group,
-            None if sequence is None else -1 if sequence == "-1" else _number(sequence),
+            None if sequence is None else -1 if sequence == "-1" else number(sequence),
             properties,
         )
 
@@ -242,9 +213,10 @@ class StompFields:
     def persistent(self) -> bool:
         """Check whether the broker keeps it; where it does not say, a message is kept unless it says the contrary."""
         head = self.head
-        if self.format.dialect.says_persistent or b"\npersistent:" in head:
-            return b"\npersistent:true\n" in head
-        return b"\n%b:" % MODE.encode() not in head
+        said = raw_value(head, b"\npersistent:")
+        if self.format.dialect.says_persistent or said is not None:
+            return said == b"true"
+        return _MODE_KEY not in head
 
     def stable_id(self) -> str | None:
         """The id that stays the same when the message is delivered again; None: there is none."""
@@ -271,8 +243,9 @@ class StompFields:
 
     def _readable(self) -> bytes:
         """The head without headers that are no text."""
-        head, binary = self.head, self.format.dialect.binary_headers
-        if binary and b"\n" + binary in head:
+        head, key = self.head, self.format.binary_key
+        if key and key in head:
+            binary = key[1:]
             return b"\n".join([line for line in head.split(b"\n") if not line.startswith(binary)])
         return head
 
@@ -297,25 +270,13 @@ def _foreign_kind(code: bytes | None) -> bytes | None:
     return None if code is None else {b"0": b"none", b"5": b"text"}.get(code, b"bytes")
 
 
-def _number(value: bytes | str | None) -> int:
-    """A number of the peer's, 0 for what is none; bounded, for int() takes quadratic time."""
-    return int(value) if value and len(value) <= 18 and value.isdigit() else 0
-
-
 def _reply_to(message: StompFields) -> Destination | None:
     value = message.text(b"\nreply-to:")
     return None if value is None else reply_to_from_wire(value, message.format.dialect)
 
 
-def _sent_to(value: str | None, dialect: StompDialect, target: Destination) -> Destination:
-    if isinstance(target, (TemporaryQueue, TemporaryTopic)):
-        return target  # whatever its maker's connection calls it
-    found = None if value is None else from_wire(value, dialect, type(target))
-    return found or target
-
-
 def _sent_ms(said: bytes | str | None, dialect: StompDialect) -> int:
-    value, unit = _number(said), dialect.timestamp_unit
+    value, unit = number(said), dialect.timestamp_unit
     return value * unit if unit and value < _SECONDS else value
 
 
@@ -325,7 +286,7 @@ def _group_id(message: StompFields) -> str | None:
 
 def _group_sequence(message: StompFields) -> int | None:
     value = raw_value(message.head, b"\n%b:" % message.format.dialect.group_sequence_header.encode())
-    return None if value is None else -1 if value == b"-1" else _number(value)
+    return None if value is None else -1 if value == b"-1" else number(value)
 
 
 _HEADERS: Final[Mapping[str, Callable[[StompFields], object]]] = {
@@ -339,7 +300,7 @@ _HEADERS: Final[Mapping[str, Callable[[StompFields], object]]] = {
     ),
     "expiration": lambda message: from_epoch_ms(message.expires_at()),
     "delivery_time": lambda _: None,
-    "priority": lambda message: min(9, _number(raw_value(message.head, b"\npriority:") or b"4")),
+    "priority": lambda message: min(9, number(raw_value(message.head, b"\npriority:") or b"4")),
     "persistent": StompFields.persistent,
     "group_id": _group_id,
     "group_sequence": _group_sequence,

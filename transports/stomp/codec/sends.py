@@ -23,9 +23,9 @@ from redelivery.model.values import Body, Value, body_kind, to_epoch_ms
 from redelivery.transports.dialects.composites import check_one
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.finding import Meaning
+from redelivery.transports.stomp.codec.formats import KIND, MODE, OURS, SENDER
 from redelivery.transports.stomp.codec.frames import encode_head, encode_text, escape
 from redelivery.transports.stomp.codec.maps import START, write_map
-from redelivery.transports.stomp.codec.messages import KIND, MODE, OURS, SENDER
 from redelivery.transports.stomp.codec.names import QueueRoute, is_origin, is_owned, reply_to_wire, to_wire
 from redelivery.transports.stomp.codec.raw import StompBody
 from redelivery.transports.wire.clock import epoch_ms

@@ -10,8 +10,9 @@ from redelivery.model.destinations import Topic
 from redelivery.model.errors import JMSError, ProtocolError
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.seam import Delivery, Link, SessionEvents
+from redelivery.transports.stomp.codec.formats import StompFormat
 from redelivery.transports.stomp.codec.frames import raw_value
-from redelivery.transports.stomp.codec.messages import StompFields, StompFormat
+from redelivery.transports.stomp.codec.messages import StompFields
 
 PLAIN = b"\n\n\0"  # what ends an ACK outside any transaction
 
