@@ -16,10 +16,14 @@ from redelivery.spark.log.damage import DataLossError
 from redelivery.spark.read.driver import DriverStreamReader
 from redelivery.spark.read.executor import ExecutorStreamReader
 
-KINDS: dict[str, type[Any]] = {"driver": DriverStreamReader, "executor": ExecutorStreamReader}
+KINDS: dict[str, type[Any]] = {
+    "driver": DriverStreamReader,
+    "lanes": DriverStreamReader,
+    "executor": ExecutorStreamReader,
+}
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=["driver", pytest.param("lanes", marks=pytest.mark.long_form), "executor"])
 def receiver(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -31,8 +35,13 @@ def place(broker: EmbeddedBroker, tmp_path: Path) -> Place:
 
 @pytest.fixture
 def make(place: Place, receiver: str) -> Iterator[Callable[..., Any]]:
-    with readers(KINDS[receiver], place, receiver=receiver) as made:
+    with readers(KINDS[receiver], place, **of(receiver)) as made:
         yield made
+
+
+def of(receiver: str) -> dict[str, object]:
+    """The options of a receiver."""
+    return {"lanes": 2} if receiver == "lanes" else {"receiver": receiver}
 
 
 def batch(place: Place, reader: Any, start: Any, body: str) -> tuple[Any, Any]:
@@ -45,7 +54,7 @@ def batch(place: Place, reader: Any, start: Any, body: str) -> tuple[Any, Any]:
 
 def restored(place: Place, copy: Path, receiver: str, **options: object) -> Any:
     """A reader on the copy, as a query that is started from its checkpoint."""
-    return KINDS[receiver](Place(place.broker, copy, "stomp").options(receiver=receiver, **options))
+    return KINDS[receiver](Place(place.broker, copy, "stomp").options(**of(receiver), **options))
 
 
 def test_the_checkpoint_first_then_wal_location(place: Place, make: Any, receiver: str, tmp_path: Path) -> None:
