@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from proton import ProtonException
 from stomp.exception import StompException
 
-from benchmarks import by_themselves, console, stored
+from benchmarks import by_themselves, console, letters, stored
 from benchmarks.cases import CASES, Contender, cannot, compare, contenders, names, once, whole
 from benchmarks.java_client import NO_TRANSACTIONS, JavaClient, java_client, missing
 from benchmarks.machine import BenchmarkError, Spent, facts
@@ -79,6 +79,7 @@ class Run:
                 self.measured(name, takes[name]())
         if not self.plan.fake_only:
             self.real()
+            self.letters()
             self.stored()
         self.spark()
 
@@ -165,6 +166,21 @@ class Run:
         plain, profiler = profiled(place, case, count)
         functions = {each.name: each.share for each in functions_of(profiler, count, 5).functions}
         return Behind(against, ratio, max(0.0, 1 - (plain.cpu or 0.0) / plain.seconds), functions)
+
+    def letters(self) -> None:
+        """Run the commands for dead letters, broker by broker."""
+        for name, protocols in letters.PAIRS.items():
+            if not (wanted := [each for each in protocols if self.plan.wants(f"letters/{name}/{each}")]):
+                continue
+            try:
+                with running(name) as broker:
+                    for each in wanted:
+                        title, rounds = f"{each.upper()}, {broker.title}", min(self.plan.rounds, WITHOUT_TARGET)
+                        url = getattr(broker, f"{each}_url")
+                        found = letters.commands(f"{each}-{name}", title, url, rounds, self.plan.scale)
+                        self.measured(f"letters/{name}/{each}", found)
+            except UnavailableError as error:
+                self.note(f"Dead letters without {name}: {error}.")
 
     def stored(self) -> None:
         """Run the embedded broker with a store; without Classic there is a note."""

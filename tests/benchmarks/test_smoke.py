@@ -19,6 +19,7 @@ from benchmarks import (
     cases,
     cpu_page,
     large,
+    letters,
     observers,
     profiles,
     run,
@@ -102,10 +103,21 @@ def test_what_has_a_limit_of_its_own_is_measured(places: dict[str, FakePlace], p
     place = {protocol: places[protocol]}
     found = dict(by_themselves.peer(place[protocol], 0.01)) | dict(by_themselves.bodies(place[protocol], 1, 0.01))
     found |= dict(by_themselves.ledger(1, 0.01)) | dict(by_themselves.waiting(place, 0.01))
-    limits = {each for each in (*targets.AT_MOST, *targets.AT_LEAST) if not each.startswith(("spark", "stored"))}
+    apart = ("spark", "stored", "groups", "replay")
+    limits = {each for each in (*targets.AT_MOST, *targets.AT_LEAST) if not each.startswith(apart)}
     other = {"stomp": "amqp", "amqp": "stomp"}[protocol]
     assert {each for each in limits if other not in each} <= set(found)
     assert large.rate(1, 1) > 0
+
+
+def test_letters_are_grouped_and_replayed_beside_a_bare_loop() -> None:
+    with EmbeddedBroker("bench-letters", stomp_port=0) as broker:
+        found = dict(letters.commands("stomp-activemq", "here", broker.stomp_url, 1, 0.02))
+    assert all(each.value > 0 for each in found.values())
+    pairs = {f"{protocol}-{broker}" for broker, protocols in letters.PAIRS.items() for protocol in protocols}
+    limits = {each for each in (*targets.AT_MOST, *targets.AT_LEAST) if each.startswith(("groups", "replay"))}
+    assert limits == {f"{what}-{pair}" for what in ("groups", "replay") for pair in pairs}
+    assert set(found) == {f"{what}-stomp-activemq" for what in ("groups", "replay", "replay-ratio")}
 
 
 def test_each_step_of_a_stored_broker_moves_what_the_step_before_it_sent(

@@ -1,0 +1,82 @@
+"""Measures `dlq groups`, and `dlq replay` with its receipt beside a session's bare loop over the same letters."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Final
+from uuid import uuid4
+
+from typer.testing import CliRunner
+
+import redelivery
+from benchmarks.machine import BenchmarkError
+from benchmarks.record import Measure
+from redelivery.cli.app import app
+
+LETTERS: Final = 5000
+PAIRS: Final = {"activemq": ("stomp", "amqp"), "artemis": ("amqp",)}
+_BATCH: Final = 50  # letters of a transaction of the bare loop
+_CAUSE: Final = "Delivery[1] exceeds redelivery policy limit:RedeliveryPolicy, cause:"
+_ERRORS: Final = ("TimeoutError: bank", "TypeError: order {} has no price", "LookupError: no {}", "PermissionError: no")
+
+
+def commands(key: str, title: str, url: str, rounds: int, scale: float) -> Iterator[tuple[str, Measure]]:
+    """Measure them: the medians, and of the rounds the median ratio."""
+    letters, names = max(100, int(LETTERS * scale)), [f"letters.{uuid4().hex[:8]}.{each}" for each in "abc"]
+    grouped, rates, ratios = list[float](), list[float](), list[float]()
+    with tempfile.TemporaryDirectory() as folder, redelivery.connect(url) as connection:
+        for _ in range(rounds):
+            _fill(connection, names[0], names[2], letters)
+            bare = _moved(connection, names[0], names[1], letters)
+            grouped.append(_run(url, folder, "groups", names[1]))
+            replayed = _run(url, folder, "replay", names[1])
+            with connection.session() as session, session.consumer(names[2]) as consumer:
+                back = len(consumer.receive_many(letters, 30))
+            if back != letters:
+                raise BenchmarkError(f"{back} of {letters} letters were replayed")
+            rates.append(letters / replayed)
+            ratios.append(bare / replayed)
+    said = f"{letters:,} letters, {title}"
+    yield f"groups-{key}", Measure(f"dlq groups, {said}", statistics.median(grouped), "s")
+    yield f"replay-{key}", Measure(f"dlq replay, {said}", statistics.median(rates), "letters/s")
+    title = f"dlq replay beside a bare loop of {_BATCH} a commit, {said}"
+    yield f"replay-ratio-{key}", Measure(title, statistics.median(ratios), "times as fast")
+
+
+def _run(url: str, folder: str, command: str, queue: str) -> float:
+    began = time.perf_counter()
+    done = CliRunner(env={"REDELIVERY_URL": url, "REDELIVERY_RECEIPTS": folder}).invoke(
+        app, ["dlq", command, queue, "--yes"]
+    )
+    if done.exit_code:
+        raise BenchmarkError(f"dlq {command}: {done.output}")
+    return time.perf_counter() - began
+
+
+def _fill(connection: redelivery.Connection, queue: str, origin: str, letters: int) -> None:
+    with connection.session("transacted") as session:
+        for number in range(letters):
+            cause = _CAUSE + _ERRORS[number % len(_ERRORS)].format(number)
+            said = {"originalDestination": f"queue://{origin}", "dlqDeliveryFailureCause": cause}
+            session.producer(queue).send(f'{{"order": {number}}}', properties=said)
+            if number % 500 == 499:
+                session.commit()
+        session.commit()
+
+
+def _moved(connection: redelivery.Connection, source: str, target: str, letters: int) -> float:
+    """Return the seconds of the bare loop."""
+    with connection.session("transacted") as session:
+        consumer, producer = session.consumer(source, prefetch=_BATCH), session.producer(target)
+        began = time.perf_counter()
+        for number in range(letters):
+            if (letter := consumer.receive(timeout=30)) is None:
+                raise BenchmarkError(f"{number} of {letters} letters came")
+            producer.send(letter.copy())
+            if number % _BATCH == _BATCH - 1:
+                session.commit()
+        session.commit()
+        return time.perf_counter() - began
