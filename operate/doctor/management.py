@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from redelivery.client.entry.sync import Connection
-from redelivery.model.errors import JMSError
+from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError, SecurityError
 from redelivery.model.messages import Message
 from redelivery.operate.doctor.observed import ObservedQueue, observed
 from redelivery.operate.management.artemis import ArtemisManagement, is_listed, listed, managed
@@ -109,7 +109,15 @@ def _artemis(connection: Connection, operation: str, arguments: list[object]) ->
         return str(over_http.call(operation, *arguments))
     properties = {"_AMQ_ResourceName": "broker", "_AMQ_OperationName": operation}
     question = Message(json.dumps(arguments), properties=properties)
-    answer = connection.request("activemq.management", question, _SECONDS)
+    try:
+        answer = connection.request("activemq.management", question, _SECONDS)
+    except (ConnectionLostError, RequestTimeoutError):
+        raise
+    except JMSError as error:  # some versions answer a user who may not send there with an error of their own
+        raise SecurityError(
+            "this user may not ask Artemis about queues: that takes the permissions send and manage for the address "
+            f"activemq.management; or pass --management http://user:password@host:8161 over stomp:// ({error})"
+        ) from error
     if answer.properties.get("_AMQ_OperationSucceeded") is not True or not isinstance(answer.body, str):
         raise JMSError(f"the broker does not do {operation}: {str(answer.body)[:200]}")
     results = json.loads(answer.body)

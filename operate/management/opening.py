@@ -17,7 +17,10 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "activemq": "http://user:password@host:8161",
 }
 """Dialects whose management is known here, and how its URL looks."""
-INSTEAD: Final[Mapping[str, str]] = {"artemis": "connect by amqp://, which has a browser"}
+INSTEAD: Final[Mapping[str, str]] = {
+    "artemis": "connect by amqp://, which has a browser",
+    "hornetq": "its JMX console shows them; replay, move and purge of a queue, or by --where, need no look",
+}
 """What else to do, or what to do at the others."""
 
 

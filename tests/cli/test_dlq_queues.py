@@ -12,6 +12,8 @@ import pytest
 from tests.cli.brokers import HIDDEN, LOOKED_AT, bodies, fail, run, url
 from tests.run.rabbitmq import SITES, ManagedSite, broker_of
 
+from redelivery.testing.brokers.real import RealBroker
+
 __all__ = ["url"]  # a fixture
 LISTED = ("amqp-artemis", "amqp-qpid")  # by the broker itself; the others show what is named
 looked_at = pytest.mark.parametrize("url", LOOKED_AT, indirect=True)
@@ -100,3 +102,10 @@ def test_rabbitmq_lists_them_by_its_management(site: ManagedSite) -> None:
     finally:
         for each in (name, f"{name}.dead"):
             api.delete_queue(each)
+
+
+def test_a_user_who_may_not_ask_artemis_is_told_what_it_takes(redelivery_artemis: RealBroker) -> None:
+    pytest.importorskip("proton", reason="AMQP is missing")
+    url = redelivery_artemis.amqp_url.replace("amqp://", "amqp://restricted:restricted@")
+    done = run(url, "dlq", "queues", code=1)
+    assert "takes the permissions send and manage for the address activemq.management" in done.stderr
