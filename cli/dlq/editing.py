@@ -21,7 +21,7 @@ from redelivery.cli.parts.shown import CUT, as_json, complain, visible
 from redelivery.cli.parts.target import AsJson, NothingError, Queue, Where, nothing_in
 from redelivery.cli.parts.work import LetterWork, meant
 from redelivery.model.errors import ConfigError, MessageFormatError
-from redelivery.operate.letters.editing import Change, Edited, assigning, difference, editable, program
+from redelivery.operate.letters.editing import Change, Edited, assigning, difference, editable, program, replacing
 from redelivery.operate.letters.routes import new_run
 from redelivery.operate.letters.selection import Selection
 
@@ -105,13 +105,7 @@ def _in_editor(connection: Connection, selection: Selection) -> Change:
     after = _edited_by_hand(as_json(before, 2) + "\n")
     if after == before:
         raise NothingError("nothing was changed, and nothing was sent; redelivery dlq replay sends a letter as it is")
-
-    def change(record: dict[str, Any]) -> dict[str, Any]:
-        if record != before:
-            raise ConfigError(f"{selection.queue} has changed meanwhile; nothing was sent")
-        return after
-
-    return change
+    return replacing(json.loads(as_json(before)), after, selection.queue)
 
 
 def _edited_by_hand(text: str) -> dict[str, Any]:

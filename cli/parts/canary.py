@@ -35,7 +35,8 @@ def replay_canaries(
         connection, work.selection.queue, canary, run, work.move, watching=watching(wanted=not work.as_json)
     )
     try:
-        widening.replay(work.planned, letters)
+        with work.cut_short():  # also while it waits
+            widening.replay(work.planned, letters)
     except CanaryError:
         work.added["remain"] = widening.left
         work.say_moved()

@@ -63,7 +63,9 @@ def outcome(command: str) -> Iterator[None]:
     except JMSError as error:
         _complain(command, error, *getattr(error, "__notes__", ()))
         raise typer.Exit(1) from None
-    except KeyboardInterrupt as error:
+    except (KeyboardInterrupt, typer.Abort) as error:
+        if isinstance(error.__context__, EOFError):  # a question that nobody can answer
+            raise
         print(f"redelivery {command}: interrupted", file=sys.stderr)
         _complain(command, *getattr(error, "__notes__", ()))
         raise typer.Exit(INTERRUPTED) from None

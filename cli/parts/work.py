@@ -151,15 +151,21 @@ class LetterWork:
             mover = Mover(
                 self._connection, self.selection, self._route, rate=self._rate, moved=moved, receipt=self._receipt
             )
-            with cut_short(None if self._receipt is None else self._receipt.path):
-                try:
-                    mover.move(planned)
-                except BaseException as error:
-                    if isinstance(error, JMSError | KeyboardInterrupt) and not isinstance(error, NoQueueError):
-                        print(f"{self.moved} letters had been moved before", file=sys.stderr)
-                        self.say_receipt()
-                    raise
+            with self.cut_short():
+                mover.move(planned)
         return self.moved - before
+
+    @contextmanager
+    def cut_short(self) -> Iterator[None]:
+        """Say once, where the run ends too soon, how far it has come and by which command it is gone on with."""
+        with cut_short(None if self._receipt is None else self._receipt.path):
+            try:
+                yield
+            except (JMSError, KeyboardInterrupt) as error:
+                if not isinstance(error, CanaryError | NoQueueError) and not hasattr(error, "__notes__"):
+                    print(f"{self.moved} letters had been moved before", file=sys.stderr)
+                    self.say_receipt()
+                raise
 
     def end(self) -> None:
         """Say what was done. Raises NothingError: nothing was."""
@@ -200,8 +206,9 @@ def cut_short(receipt: Path | None, again: str = "resume") -> Iterator[None]:
     except (CanaryError, NoQueueError):  # it was to end, or nothing was begun
         raise
     except (JMSError, KeyboardInterrupt) as error:
-        if receipt is not None:
-            error.add_note(f"once the cause is fixed, 'redelivery dlq {again} {shlex.quote(str(receipt))}' goes on")
+        note = f"once the cause is fixed, 'redelivery dlq {again} {shlex.quote(str(receipt))}' goes on"
+        if receipt is not None and note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
         raise
 
 

@@ -123,6 +123,17 @@ def assigning(assignments: Iterable[str]) -> Change:
     return change
 
 
+def replacing(before: dict[str, Any], after: dict[str, Any], queue: Destination) -> Change:
+    """The change of one letter to what somebody has made of it. It raises ConfigError where that is another by now."""
+
+    def change(record: dict[str, Any]) -> dict[str, Any]:
+        if json.loads(json.dumps(record)) != before:
+            raise ConfigError(f"{queue} has changed meanwhile: the letter is not what was edited; nothing was sent")
+        return after
+
+    return change
+
+
 def program(source: str, file: str) -> Change:
     """The change by the function ``fix(letter)`` of a Python program, which returns the object, or None to leave it.
 

@@ -9,10 +9,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+import typer
 from tests.cli.brokers import HIDDEN, LOOKED_AT, bodies, fail, run, url
 
 import redelivery
 from redelivery import Message, RedeliveryPolicy, SharedDeadLetterStrategy
+from redelivery.cli.parts.target import outcome
 from redelivery.model.content.dead_letters import DeadLetterInfo
 from redelivery.operate.letters.canary import CanaryError, Watch, needed
 from redelivery.operate.letters.replaying.widening import Canary
@@ -154,6 +156,36 @@ def test_a_run_that_was_killed_goes_on_in_its_stages(url: str, names: tuple[str,
     assert "1 canary sent" in done.stderr
     assert "11 canaries sent" in done.stderr
     assert sorted(handled, key=int) == [str(number) for number in range(1, 14)]
+
+
+@embedded
+def test_ctrl_c_while_canaries_are_watched_names_the_receipt(
+    url: str, names: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    fail(url, *names, *[ValueError("odd")] * 3)
+    monkeypatch.setattr(Watch, "until_handled", interrupted)
+    said = run(url, "dlq", "replay", names[1], "--canary", "1", "--yes", code=130).stderr
+    assert "1 letters had been moved before\nreceipt: " in said
+    assert said.count("goes on") == 1
+
+
+@pytest.mark.parametrize("answer", [KeyboardInterrupt, EOFError])
+def test_ctrl_c_at_a_question_is_an_interrupt(answer: type[BaseException]) -> None:
+    code = None
+    try:
+        with outcome("dlq replay"):
+            try:
+                raise answer
+            except (KeyboardInterrupt, EOFError):
+                raise typer.Abort from None  # as `typer.confirm` does
+    except typer.Exit as end:
+        code = end.exit_code
+    except typer.Abort:
+        code = 1  # as typer says it
+    assert code == (130 if answer is KeyboardInterrupt else 1)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from redelivery import ConfigError, Message, MessageFormatError
 from redelivery.model.destinations import destination
 from redelivery.model.values import Long, Value
-from redelivery.operate.letters.editing import Edited, assigning, difference, editable, program
+from redelivery.operate.letters.editing import Edited, assigning, difference, editable, program, replacing
 from redelivery.operate.letters.routes import REPLAYED, REPLAYS, Leaving, NoWayError
 
 ORDERS = destination("orders")
@@ -165,3 +165,10 @@ def test_any_json_comes_through_an_edit(value: dict[str, Any]) -> None:
     sent = edit(letter(text), "body.price=5").message.body
     assert json.loads(sent) == {**value, "price": 5}
     assert sent == json.dumps({**value, "price": 5})
+
+
+def test_what_somebody_has_made_of_a_letter_replaces_no_other() -> None:
+    change = replacing({"body": 1}, {"body": 2}, destination("dead"))
+    assert change({"body": 1}) == {"body": 2}
+    with pytest.raises(ConfigError, match="queue://dead has changed meanwhile"):
+        change({"body": 3})

@@ -11,7 +11,7 @@ from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination, destination
 from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.model.messages import Message
-from redelivery.operate.letters.editing import assigning, difference, editable
+from redelivery.operate.letters.editing import assigning, difference, editable, replacing
 from redelivery.operate.letters.receipts.receipt import content_of
 from redelivery.operate.letters.replaying.forecast import forecast, lines
 from redelivery.operate.letters.replaying.planned import PlannedReplays
@@ -126,13 +126,7 @@ def change(asked: Asked) -> Any:
         raise ConfigError(f"this is no letter: {error}; go back and correct it") from error
     if not isinstance(after, dict):
         raise ConfigError("this is no letter: it must be an object in braces; go back and correct it")
-
-    def change(record: dict[str, Any]) -> dict[str, Any]:
-        if json.loads(as_json(record)) != before:
-            raise ConfigError("the letter is not what it was when it was edited; nothing was sent")
-        return after
-
-    return change
+    return replacing(before, after, asked.queue)
 
 
 def target(asked: Asked) -> Destination | None:
