@@ -104,7 +104,7 @@ def test_rabbitmq_lists_them_by_its_management(site: ManagedSite) -> None:
             api.delete_queue(each)
 
 
-def test_a_user_who_may_not_ask_artemis_is_told_what_it_takes(redelivery_artemis: RealBroker) -> None:
+def test_a_user_who_may_not_ask_artemis_reads_what_it_takes(redelivery_artemis: RealBroker) -> None:
     pytest.importorskip("proton", reason="AMQP is missing")
     url = redelivery_artemis.amqp_url.replace("amqp://", "amqp://restricted:restricted@")
     done = run(url, "dlq", "queues", code=1)
