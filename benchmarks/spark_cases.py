@@ -34,7 +34,7 @@ RATE: Final = 3.0  # messages per second, when it is measured how late they are
 Found = Iterator[tuple[str, Measure]]  # with its key
 
 
-class _Nothing:
+class NothingInDoubt:
     """No segment is in doubt."""
 
     def in_doubt(self) -> Mapping[str, Sequence[Key]]:
@@ -52,7 +52,7 @@ def outside(options: SourceOptions, folder: Path, count: int, rows: int) -> floa
     store = open_store(str(folder))
     store.make_folders([""])
     done, ends = 0, [(0, 0.0)]
-    with BatchReceiver(options, _Nothing()) as receiver:
+    with BatchReceiver(options, NothingInDoubt()) as receiver:
         while done < count:
             batch = receiver.receive(rows, options.segment_bytes, lambda: BatchPause(0.1))
             if batch is None:
