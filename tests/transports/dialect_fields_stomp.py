@@ -143,6 +143,9 @@ STOMP: Final[Facts] = {
             None,
             "transports/test_amqp_and_stomp_on_classic.py::test_what_comes_over_amqp_cannot_be_acknowledged_over_stomp_and_is_not_lost",
         ),
+        "acks_browsers_itself": Fact(
+            False, "cli/test_letters_of_brokers.py::test_letters_that_were_sent_over_amqp_are_shown_over_stomp"
+        ),
         "maps_lacking": Fact(
             "", "transports/test_stomp_without_xstream.py::test_a_map_that_is_sent_is_in_doubt_and_the_reason_is_named"
         ),

@@ -166,8 +166,9 @@ def frame(broker: Artemis, *frames: str, user: str = "") -> str:
 def holds(broker: Artemis, name: str, found: dict[str, int]) -> None:
     """Check what a send to that name has left; a busy Artemis counts what it has confirmed a little later."""
     with suppress(AssertionError):
-        eventually(lambda: broker.depths() == found)
-    assert (name, broker.depths()) == (name, found)
+        eventually(lambda: broker.depths() == found, within=30)
+    seen = broker.depths()
+    assert seen == found, f"{name}: {seen}, and not {found}"
 
 
 SENDS: Final = [
