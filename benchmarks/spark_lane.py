@@ -1,8 +1,9 @@
-"""``python -m benchmarks.spark_lane URL…``: processor time of a lane of the Spark source, a row; ``-`` shows the table.
+"""``python -m benchmarks.spark_lane URL…``: processor time of a row in a lane of Spark's source; ``-`` writes the page.
 
 In turn, in one process for each broker: the session alone (`receive_many`, body and id of each), a lane (rows,
 segments on a disk, commits), and the same rows from memory as a Python source makes RecordBatches of them. Bodies of
-1 KiB with two properties. The smallest of the rounds count. Writes docs/spark-lane.json.
+1 KiB with two properties. The smallest of the rounds count. Writes docs/spark-lane.json, and from it the table of
+docs/spark/performance.md.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, Final
 
 import redelivery
 from benchmarks.machine import HERE, in_process
+from benchmarks.spark_bounds import PAGE, write_between
 from benchmarks.spark_cases import NothingInDoubt
 from redelivery.spark.log.store.opening import open_store
 from redelivery.spark.options.query import SourceOptions
@@ -111,7 +113,7 @@ def table(found: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("url", nargs="+", help="a broker that may be used; '-': show the table only")
+    parser.add_argument("url", nargs="+", help="a broker that may be used; '-': write the page only")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     given = parser.parse_args()
     if given.url == ["-"]:
@@ -120,6 +122,8 @@ def main() -> None:
         found = [in_process(f"spark_lane.one({url!r})") for url in given.url]
         given.output.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     print(table(found))
+    if given.output == OUTPUT:
+        write_between(PAGE, "lane", table(found))
 
 
 if __name__ == "__main__":
