@@ -1,4 +1,4 @@
-"""``redelivery unsubscribe``: the end of a durable subscription that nobody needs any more."""
+"""``redelivery unsubscribe``: the end of a durable subscription that is no longer needed."""
 
 from __future__ import annotations
 

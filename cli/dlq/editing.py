@@ -78,7 +78,7 @@ def edit(
         ) as work:
             what = f"edit {{}} and send them to {to or 'their original queue'}"
             work.begin(dry_run=dry_run, yes=yes, what=what, edits=route.changed)
-            work.move(work.planned)
+            work.move_all()
             work.end()
 
 

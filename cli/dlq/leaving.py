@@ -97,7 +97,7 @@ def replay(
                 max_replays=max_replays,
             )
             if canary is None:
-                work.move(work.planned)
+                work.move_all()
             else:
                 replay_canaries(connection, work, letters, Canary(canary, canary_wait), run, yes=yes)
             work.end()
@@ -138,7 +138,7 @@ def move(
             "move", connection, selection, route, json_, rate, receipts=receipts, to=target, run=run
         ) as work:
             work.begin(dry_run=dry_run, yes=yes, what=f"move {{}} to {target}", marked=True)
-            work.move(work.planned)
+            work.move_all()
             work.end()
 
 
@@ -162,5 +162,5 @@ def purge(
         selection = selection_of(queue, where, group, limit)
         with LetterWork("purge", connection, selection, nowhere(), json_, receipts=receipts, keep=keep) as work:
             work.begin(dry_run=dry_run, yes=yes, what="delete {} permanently")
-            work.move(work.planned)
+            work.move_all()
             work.end()

@@ -137,8 +137,16 @@ class LetterWork:
             **asked,
         )
 
+    def move_all(self) -> None:
+        """Move what is planned. Where that ends too soon, the error says how it is gone on with."""
+        with self.cut_short():
+            self.move(self.planned)
+
     def move(self, planned: MovePlan, between: Callable[[int], None] = lambda _: None) -> int:
-        """Move them, and show how far it is; how many they were. ``between``: called after each batch."""
+        """Move these, and show how far it is; how many they were. ``between``: called after each batch.
+
+        Its caller is inside `cut_short`.
+        """
         before = self.moved
         with Counting(self._command, None if planned.unseen else before + len(planned.ids), not self.as_json) as shown:
             shown.show(before)
@@ -151,18 +159,17 @@ class LetterWork:
             mover = Mover(
                 self._connection, self.selection, self._route, rate=self._rate, moved=moved, receipt=self._receipt
             )
-            with self.cut_short():
-                mover.move(planned)
+            mover.move(planned)
         return self.moved - before
 
     @contextmanager
     def cut_short(self) -> Iterator[None]:
-        """Say once, where the run ends too soon, how far it has come and by which command it is gone on with."""
+        """Say, where the run ends too soon, how far it has come and by which command it is gone on with."""
         with cut_short(None if self._receipt is None else self._receipt.path):
             try:
                 yield
             except (JMSError, KeyboardInterrupt) as error:
-                if not isinstance(error, CanaryError | NoQueueError) and not hasattr(error, "__notes__"):
+                if not isinstance(error, CanaryError | NoQueueError):
                     print(f"{self.moved} letters had been moved before", file=sys.stderr)
                     self.say_receipt()
                 raise
@@ -206,9 +213,8 @@ def cut_short(receipt: Path | None, again: str = "resume") -> Iterator[None]:
     except (CanaryError, NoQueueError):  # it was to end, or nothing was begun
         raise
     except (JMSError, KeyboardInterrupt) as error:
-        note = f"once the cause is fixed, 'redelivery dlq {again} {shlex.quote(str(receipt))}' goes on"
-        if receipt is not None and note not in getattr(error, "__notes__", ()):
-            error.add_note(note)
+        if receipt is not None:
+            error.add_note(f"once the cause is fixed, 'redelivery dlq {again} {shlex.quote(str(receipt))}' goes on")
         raise
 
 
