@@ -36,6 +36,18 @@ BRIEF_FILES: Final = (
 )
 # Of tests of the command line that say the same on each pair, the short form has one real pair for each rule, in turns.
 ONE_PAIR: Final = ("test_canary.py", "test_receipts.py", "test_receipts_of_odd_letters.py")
+# Of the suite's files whose rules are kept by our side of the wire, the short form has one real pair of each protocol
+# for a rule, in turns, and one of those that cannot: what a broker decides (counts, dead letters, transactions,
+# selectors, subscriptions, declaring, temporaries) stays on each.
+ONE_OF_A_PROTOCOL: Final = (
+    *("test_ack_modes.py", "test_batches.py", "test_body_type.py", "test_browser.py", "test_close.py"),
+    *("test_connecting.py", "test_container_outages.py", "test_epochs.py", "test_events.py", "test_first_delivery.py"),
+    *("test_kinds.py", "test_limit_over_losses.py", "test_listeners.py", "test_order.py", "test_raw_bodies.py"),
+    *("test_receive_body.py", "test_reconnect.py", "test_recover.py", "test_repeated_sends.py", "test_request.py"),
+    *("test_rollback.py", "test_sessions_apart.py", "test_spread.py", "test_threads.py", "test_timing.py"),
+    *("test_undone_sends.py", "test_volume.py"),
+)
+KILLS: Final = ("test_kills.py",)  # which name their pair otherwise
 # Of the first form: the rooms whose tests say a rule once for each protocol, and files of them that mean each protocol;
 # what names one; and the files that it leaves out, as they test tests, benchmarks or packages, or start programs.
 ONCE: Final = ("cli", "client", "conformance", "otel", "traces")
@@ -169,24 +181,36 @@ def _once(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
 def _in_turns(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
     """On a real pair one of a rule's modes, kinds and sizes, on the next pair the next one; all on embedded ones.
 
-    A rule of a command in `ONE_PAIR` is tried on one real pair, another rule on another one.
+    A rule of a file in `ONE_OF_A_PROTOCOL` is tried on one real pair of each protocol, a rule of a command in
+    `ONE_PAIR` on one real pair, and other rules on other ones.
     """
-    commands: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if named := _pair_of_a_command(item):
-            commands.setdefault(item.nodeid.replace(named, "", 1), []).append(item)
-    turns = {found[crc32(rule.encode()) % len(found)] for rule, found in commands.items()}
+    chosen: dict[str, list[pytest.Item]] = {}
     alike: dict[str, dict[str, list[pytest.Item]]] = {}
     for item in items:
-        if _pair_of_a_command(item) and item not in turns:
-            continue
-        pair = scopes.parameters(item).get("pair")
-        real = getattr(pair, "broker", None) and hasattr(pair, "cannot")  # a pair, and no way to use one
-        rule = item.nodeid.partition("[")[0] if real else item.nodeid
-        alike.setdefault(rule, {}).setdefault(_called(pair), []).append(item)
-    for each in alike.values():
-        for turn, found in enumerate(each.values()):
+        rule, pair = item.nodeid.partition("[")[0], _real_pair(item)
+        if named := _pair_of_a_command(item):
+            chosen.setdefault(item.nodeid.replace(named, "", 1), []).append(item)
+        elif pair is None:
+            yield item
+        elif item.path.name in ONE_OF_A_PROTOCOL:
+            chosen.setdefault(f"{rule} {_protocol(pair)} {_able(item)}", []).append(item)
+        else:
+            alike.setdefault(f"{rule} {_protocol(pair)}", {}).setdefault(_called(pair), []).append(item)
+    for rule, found in chosen.items():
+        yield found[crc32(rule.encode()) % len(found)]
+    for rule, pairs in alike.items():
+        for turn, found in enumerate(pairs.values(), rule.endswith("amqp")):
             yield found[turn % len(found)]
+
+
+def _real_pair(item: pytest.Item) -> object | None:
+    """The pair with a real broker that a test runs on; a way to use one, which says nothing that it cannot, is none."""
+    pair = scopes.parameters(item).get("kind" if item.path.name in KILLS else "pair")
+    return pair if getattr(pair, "broker", None) and hasattr(pair, "cannot") else None
+
+
+def _protocol(pair: object) -> str:
+    return _called(pair).partition("-")[0]
 
 
 def _pair_of_a_command(item: pytest.Item) -> str | None:

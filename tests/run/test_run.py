@@ -154,6 +154,46 @@ def test_alike_tests_are_one_in_the_first_form_and_on_real_brokers_one_in_turn(
     run_there().assert_outcomes(passed=2 + 3, deselected=11)
 
 
+OF_A_PROTOCOL = """
+import pytest
+
+class Kind:
+    broker = "activemq"
+    def __init__(self, name, *cannot): self.name, self.cannot = name, dict.fromkeys(cannot)
+
+PAIRS = [Kind("stomp-a"), Kind("stomp-b"), Kind("amqp-a"), Kind("amqp-b"), Kind("amqp-c", "groups")]
+
+@pytest.mark.needs("groups")
+@pytest.mark.parametrize("mode", ["auto", "client"])
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_rule(pair, mode): pass
+
+@pytest.mark.parametrize("killed", ["client", "broker"])
+@pytest.mark.parametrize("kind", PAIRS, ids=lambda pair: pair.name)
+def test_killed(kind, killed): pass
+"""
+
+
+def test_on_real_brokers_a_rule_of_our_side_has_a_pair_of_each_protocol_and_other_rules_have_each_mode_there(
+    run: Run, pytester: pytest.Pytester
+) -> None:
+    run("-k", "nothing")
+    for file in ("test_close.py", "test_counts.py", "test_kills.py"):
+        (pytester.path / file).write_text(OF_A_PROTOCOL, encoding="utf-8")
+    options = ("-p", "no:cacheprovider", "--collect-only", "-q", "-o", "markers=needs: of a pair")
+    lines = pytester.runpytest_subprocess(*options).outlines
+
+    def found(test: str) -> list[str]:
+        return sorted(line.partition("[")[2].strip("]") for line in lines if test in line)
+
+    assert [each[:6] for each in found("close.py::test_rule[")] == ["amqp-a", "amqp-c", "stomp-"]
+    for test in ("counts.py::test_rule[", "kills.py::test_killed["):
+        pairs, modes = zip(*(each.rsplit("-", 1) for each in found(test)), strict=True)
+        assert pairs == ("amqp-a", "amqp-b", "amqp-c", "stomp-a", "stomp-b")
+        assert len(set(modes[:3])) == len(set(modes[3:])) == 2
+        assert modes[0] != modes[3]
+
+
 @pytest.mark.long_form
 def test_what_is_named_runs(run: Run) -> None:
     run("test_it.py::test_long").assert_outcomes(passed=1)
