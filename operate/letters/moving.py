@@ -37,7 +37,7 @@ from redelivery.operate.management.taking import consumer_of
 BATCH: Final = 200  # letters of a transaction, at most
 _HEAVY: Final = 1 << 23  # bytes of the bodies of one: then it is committed
 _IDS: Final = 50  # of letters in a selector: so many fit a header of every broker
-_AHEAD: Final = 100  # letters that the broker sends before they are asked for
+_AHEAD: Final = 100  # letters that the broker sends before they are asked for, where nobody knows how large they are
 _STAYS: Final = (NoWayError, MessageFormatError)  # of a letter that names no origin, or that cannot be read
 _COMES: Final = 5.0  # seconds within which a letter that was browsed is received
 _IS_THERE: Final = 2.0  # the same, where nobody could look
@@ -55,7 +55,7 @@ class MovePlan:
     ``there`` how many letters without an id have each of these. ``stay``: how many do
     not: see `_STAYS`; ``why``: of the first of them. ``skipped``: ids of those that were replayed too often, which are
     not in ``stay``. ``others``: how many letters the selector finds that are not meant. ``unseen``: nobody has looked,
-    so all of them are meant.
+    so all of them are meant. ``largest``: bytes of the body of the largest letter that was seen.
     """
 
     ids: list[str | None]
@@ -66,6 +66,15 @@ class MovePlan:
     contents: list[str] = field(default_factory=list)
     there: Mapping[str, int] = field(default_factory=dict)
     skipped: list[str | None] = field(default_factory=list)
+    largest: int = 0
+
+    @property
+    def ahead(self) -> int:
+        """Letters that the broker sends before they are asked for: a transaction whole, where that is not much memory.
+
+        One that is larger than what comes ahead waits, in its middle, for the broker's answer to more.
+        """
+        return _AHEAD if self.unseen or self.largest * BATCH > _HEAVY else BATCH
 
     @property
     def staying(self) -> int:
@@ -104,6 +113,7 @@ def plan(
     for message in Selection(selection.queue, selection.where).browse(connection):
         if len(found.ids) == selection.limit:
             break
+        found.largest = max(found.largest, len(message.raw_body))
         if not selection.accepts(message):
             found.others += 1
             continue
@@ -188,7 +198,7 @@ class Mover:
             count = _ALL if self._selection.limit is None else self._selection.limit
             if capabilities.transactions and self._selection.here is None:
                 with self._seeing_none():
-                    self._move_batches([count], [self._selection.where])
+                    self._move_batches([count], [self._selection.where], planned.ahead)
             else:
                 self._move_each(count)
             return self.moved
@@ -198,7 +208,7 @@ class Mover:
             self._move_each(len(planned.ids), planned.staying)
         elif not planned.staying:
             try:
-                self._move_batches([len(planned.ids)], [self._selection.where])
+                self._move_batches([len(planned.ids)], [self._selection.where], planned.ahead)
             except _ChangedError:  # somebody has sent others meanwhile
                 limit = len(planned.ids) - self.moved
                 planned = plan(self._connection, replace(self._selection, limit=limit), self._route)
@@ -209,7 +219,7 @@ class Mover:
             can = capabilities.selectors and capabilities.browse  # a look by a management says nothing of selectors
             named = self._found_named(planned.ids) if can else []
             batches = [named[at : at + _IDS] for at in range(0, len(named), _IDS)]
-            self._move_batches([len(each) for each in batches], [_named(each) for each in batches])
+            self._move_batches([len(each) for each in batches], [_named(each) for each in batches], planned.ahead)
             if len(named) < len(planned.ids):
                 self._move_each(len(planned.ids) - len(named), planned.staying)
         return self.moved
@@ -227,12 +237,12 @@ class Mover:
                 found += some
         return found
 
-    def _move_batches(self, counts: Sequence[int], selectors: Sequence[str | None]) -> None:
+    def _move_batches(self, counts: Sequence[int], selectors: Sequence[str | None], ahead: int) -> None:
         with self._connection.session(AckMode.TRANSACTED) as session:
             producer = session.producer()
             for count, selector in zip(counts, selectors, strict=True):
-                ahead = min(count, _AHEAD)
-                with consumer_of(session, self._selection.queue, selector=selector, prefetch=ahead) as consumer:
+                most = min(count, ahead)
+                with consumer_of(session, self._selection.queue, selector=selector, prefetch=most) as consumer:
                     while count > 0 and (taken := self._move_batch(session, consumer, producer, min(count, BATCH))):
                         count -= taken
 

@@ -67,6 +67,15 @@ def interrupting(after: int, route: Route) -> Route:
     return leave
 
 
+@pytest.mark.parametrize(("size", "ahead"), [(1_000, BATCH), (100_000, 100)])
+def test_a_transaction_of_small_letters_comes_ahead_whole(broker: EmbeddedBroker, size: int, ahead: int) -> None:
+    """Then it does not wait for the broker in its middle; large ones would fill the memory."""
+    with redelivery.connect(broker.vm_url) as connection:
+        with connection.session() as session:
+            session.producer(DLQ).send("x" * size, properties={"originalDestination": ORDERS})
+        assert plan(connection, Selection(DLQ), back(None, "run")).ahead == ahead
+
+
 @pytest.mark.parametrize("after", [0, 1, BATCH - 1, BATCH, BATCH + 7])
 def test_an_interrupted_run_has_moved_whole_batches(broker: EmbeddedBroker, after: int) -> None:
     fill(broker)
