@@ -25,7 +25,7 @@ from redelivery.transports.amqp.codec.encoding import (
     write_uint,
     write_ulong,
 )
-from redelivery.transports.amqp.codec.values import read, skip
+from redelivery.transports.amqp.codec.values import read, read_usual_map, skip
 
 # What stands on the wire, and what JMS has for it.
 READ: list[tuple[str, Any]] = [
@@ -290,3 +290,32 @@ def test_the_types_of_fields() -> None:
     assert write_uint(256) == b"\x70\x00\x00\x01\x00"
     assert write_ulong(1) == b"\x80" + struct.pack(">Q", 1)
     assert read(write_timestamp(-1), 0)[0] == -1
+
+
+@given(st.dictionaries(st.text("aü", max_size=3), PROPERTIES, max_size=4), st.data())
+def test_a_usual_map_is_read_as_any_other(sent: dict[str, Value], data: st.DataObject) -> None:
+    """Also where a byte of it is another one, or it is cut off: then it is not usual, or is the same all the same."""
+    raw = bytearray(write_map([part for name, value in sent.items() for part in (write_key(name), write(value, "x"))]))
+    assert read_usual_map(raw, 0) in (None, read(raw, 0)[0])
+    raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    for broken in (raw, raw[: data.draw(st.integers(0, len(raw)))]):
+        found = read_usual_map(broken, 0)
+        if found is not None:
+            assert repr(found) == repr(read(broken, 0)[0])
+
+
+@pytest.mark.parametrize(
+    ("encoded", "expected"),
+    [
+        ("c1 0b 04 a1 01 61 a1 01 78 a1 01 62 43", {"a": "x", "b": 0}),
+        ("c1 01 00", {}),
+        ("c1 07 02 a1 01 61 a0 01 78", None),
+        ("d1 0000000b 00000002 a1 01 61 a1 02 78 79", None),
+        ("c1 04 01 a1 01 61", None),
+        ("c1 07 02 a1 01 61 a1 01 ff", None),
+        ("c1 07 02 a1 01 61 a1 02 78", None),
+        ("45", None),
+    ],
+)
+def test_which_maps_are_usual(encoded: str, expected: dict[str, Any] | None) -> None:
+    assert read_usual_map(bytes.fromhex(encoded), 0) == expected

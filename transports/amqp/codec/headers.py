@@ -79,18 +79,27 @@ class AmqpHeaders:
 
     def headers(self) -> tuple[Any, ...]:
         """The headers of `redelivery.model.content.columns`, times as epoch milliseconds. Raises MessageFormatError."""
+        usual = self.header("message_id")
+        self._field(SUBJECT)  # all of them are decoded
+        if not self._fields:  # they are longer than most: one by one
+            names = ("destination", "reply_to", "correlation_id", "type")
+            more = ("priority", "persistent", "group_id", "group_sequence")
+            some, others = map(self.header, names), map(self.header, more)
+            return (usual, *some, _sent(self) or 0, self.expires_at(), *others)
+        _, _, to, subject, reply_to, correlation_id, _, _, _, sent, group, sequence, _ = self._fields[: len(NO_FIELDS)]
+        durable, priority, _, _, _ = self._header()
         return (
-            self.header("message_id"),
-            _to(self),
-            _reply_to(self),
-            _correlation_id(self),
-            _type(self),
-            _sent(self) or 0,
+            usual,
+            self.format.destination if to is None else _to(self),
+            None if reply_to is None else _reply_to(self),
+            read_correlation_id(self.raw, correlation_id) if correlation_id else None,
+            subject if isinstance(subject, str) else None,
+            sent if isinstance(sent, int) else 0,
             self.expires_at(),
-            _priority(self),
-            _persistent(self),
-            _group_id(self),
-            _group_sequence(self),
+            4 if priority is None else min(9, priority),
+            durable is True,
+            group if isinstance(group, str) else None,
+            None if sequence is None else _group_sequence(self),
         )
 
     def _find(self) -> Found:

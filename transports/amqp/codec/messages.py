@@ -20,7 +20,7 @@ from redelivery.transports.amqp.codec.sections import (
     field_place,
     read_annotations,
 )
-from redelivery.transports.amqp.codec.values import read
+from redelivery.transports.amqp.codec.values import read, read_usual_map
 from redelivery.transports.wire.clock import epoch_ms
 
 __all__ = ["AmqpFields", "AmqpFormat", "AmqpMessage"]
@@ -133,10 +133,12 @@ class AmqpFields(AmqpHeaders):
             MessageFormatError: they cannot be read.
         """
         at = (self._found or self._find())[3]
-        found: Any = read(self.raw, at)[0] if at else {}
-        if not isinstance(found, dict):
-            raise MessageFormatError("the application properties of the message are not a map")
-        own = _as_properties(found)
+        own = read_usual_map(self.raw, at) if at else {}
+        if own is None:
+            found: Any = read(self.raw, at)[0]
+            if not isinstance(found, dict):
+                raise MessageFormatError("the application properties of the message are not a map")
+            own = _as_properties(found)
         user = self._field(USER_ID)
         if isinstance(user, bytes) and user:
             own["JMSXUserID"] = _text(user)

@@ -72,6 +72,33 @@ def read(raw: bytes | bytearray, at: int) -> tuple[Any, int]:
         raise MessageFormatError(f"a string in the message is not {error.encoding}: {error.reason}") from error
 
 
+def read_usual_map(raw: bytes | bytearray, at: int) -> dict[str, Any] | None:
+    """As `read` for a short map whose keys, and most values, are short texts: in one pass; None for any other.
+
+    Also where a value is binary, or something of it cannot be read: `read` then says what.
+    """
+    try:
+        if raw[at] != 0xC1 or raw[at + 2] % 2:
+            return None
+        end, count, at = at + 2 + raw[at + 1], raw[at + 2], at + 3
+        found: dict[str, Any] = {}
+        for _ in range(0, count, 2):
+            if raw[at] != 0xA1:
+                return None
+            start, at = at + 2, at + 2 + raw[at + 1]
+            name = raw[start:at].decode()
+            if raw[at] == 0xA1:
+                start, at = at + 2, at + 2 + raw[at + 1]
+                found[name] = raw[start:at].decode()
+            else:
+                found[name], at = _read(raw, at, 1)
+                if type(found[name]) is bytes:
+                    return None
+    except (IndexError, struct.error, UnicodeDecodeError, MessageFormatError):
+        return None
+    return found if at == end <= len(raw) else None
+
+
 def _text(data: bytes) -> str:
     """UTF-8; or what a client in Java wrote, which some brokers pass on as it is."""
     try:
