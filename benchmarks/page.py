@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
+from benchmarks.machine import HERE
 from benchmarks.record import BARE, Measure, Record, Row, Timing
 from benchmarks.targets import (
     AT_LEAST,
@@ -28,6 +31,13 @@ HEADS: Final = (
 STORED_HEADS: Final = ("protocol", "step", "Classic, msg/s", "embedded, msg/s", "ratio", "spread", "target", "reached")
 BEHIND_HEADS: Final = ("pair", "case", "against", "ratio", "waiting", "functions")
 ITSELF, SPARK, STORE = "By themselves", "Spark source", "A store of a million messages"
+LANES: Final = HERE / "docs" / "spark-lane.json"
+LANE_HEADS: Final = (
+    *("broker", "session alone", "lane", "times the session", "target", "reached"),
+    *("from memory", "times from memory"),
+)
+_LANE: Final = 2.2  # times the session's processor time, at most
+LANE: Final = "A lane of the Spark source"
 BESIDE_CLASSIC: Final = "The embedded broker with a store, beside ActiveMQ Classic"
 BEHIND: Final = "Behind the Java client: where the time goes"
 WHYS: Final = "Missed targets: what the time is spent on"
@@ -96,6 +106,19 @@ def _measured(key: str, measure: Measure) -> tuple[str, ...]:
     return measure.title, f"{measure.value:,.2f} {measure.unit}", limit, verdict(measure.reached(key))
 
 
+def lanes(file: Path = LANES) -> Lines:
+    """Return a row for each broker whose lane was measured, by `benchmarks.spark_lane`."""
+    found: list[Mapping[str, Any]] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    rows = []
+    for each in found:
+        alone, lane, memory = each["session"], each["lane"], each["memory"]
+        ratio = (f"{lane / alone:.2f}", f"≤ {_LANE:g}", verdict(round(lane / alone, 2) <= _LANE))
+        rows.append(
+            (each["broker"], f"{alone:.1f} µs", f"{lane:.1f} µs", *ratio, f"{memory:.1f} µs", f"{lane / memory:.1f}")
+        )
+    return rows
+
+
 def behind(record: Record) -> Table:
     """Return the table of the cases in which a Java client is ahead."""
     rows = []
@@ -132,6 +155,7 @@ def page(record: Record) -> str:
     for title, heads, rows in tables(record):
         text = paragraphs(TEXT[TEXTS[title]]) if title in TEXTS else []
         lines += [f"## {title}", "", *text, *table(heads, rows), ""]
+    lines += [f"## {LANE}", "", *paragraphs(TEXT["lane"]), *table(LANE_HEADS, lanes()), ""]
     whys = list(reasons(record))
     if whys:
         lines += [f"## {WHYS}", "", *paragraphs(TEXT["missed"]), *whys, ""]

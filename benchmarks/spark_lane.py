@@ -3,7 +3,7 @@
 In turn, in one process for each broker: the session alone (`receive_many`, body and id of each), a lane (rows,
 segments on a disk, commits), and the same rows from memory as a Python source makes RecordBatches of them. Bodies of
 1 KiB with two properties. The smallest of the rounds count. Writes docs/spark-lane.json, and from it the table of
-docs/spark/performance.md.
+docs/spark/performance.md; ``python -m benchmarks --judge`` writes that of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import redelivery
-from benchmarks.machine import HERE, in_process
+from benchmarks.machine import in_process
+from benchmarks.page import LANE_HEADS, LANES, lanes
 from benchmarks.spark_bounds import PAGE, write_between
 from benchmarks.spark_cases import NothingInDoubt
+from benchmarks.targets import table
 from redelivery.spark.log.store.opening import open_store
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.read.receiving.batch_receiver import BatchReceiver
@@ -29,7 +31,6 @@ from redelivery.spark.rows.columns import Columns
 
 COUNT: Final = 8_000  # messages of a round
 ROUNDS: Final = 5
-OUTPUT: Final = HERE / "docs" / "spark-lane.json"
 _BODY: Final = "x" * 1024
 _PORTION: Final = 500
 
@@ -101,29 +102,18 @@ def one(url: str) -> dict[str, Any]:
     return {"broker": broker, "load": os.getloadavg()[0], **least}
 
 
-def table(found: list[dict[str, Any]]) -> str:
-    """Return the Markdown table."""
-    lines = ["| broker | session alone | lane | times | from memory | times |", "|---|---|---|---|---|---|"]
-    for each in found:
-        session, lane, memory = each["session"], each["lane"], each["memory"]
-        numbers = f"{session:.1f} µs | {lane:.1f} µs | {lane / session:.2f} | {memory:.1f} µs | {lane / memory:.1f}"
-        lines.append(f"| {each['broker']} | {numbers} |")
-    return "\n".join(lines)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("url", nargs="+", help="a broker that may be used; '-': write the page only")
-    parser.add_argument("--output", type=Path, default=OUTPUT)
+    parser.add_argument("--output", type=Path, default=LANES)
     given = parser.parse_args()
-    if given.url == ["-"]:
-        found = json.loads(given.output.read_text(encoding="utf-8"))
-    else:
+    if given.url != ["-"]:
         found = [in_process(f"spark_lane.one({url!r})") for url in given.url]
         given.output.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    print(table(found))
-    if given.output == OUTPUT:
-        write_between(PAGE, "lane", table(found))
+    lines = "\n".join(table(LANE_HEADS, lanes(given.output)))
+    print(lines)
+    if given.output == LANES:
+        write_between(PAGE, "lane", lines)
 
 
 if __name__ == "__main__":
