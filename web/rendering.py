@@ -61,6 +61,8 @@ _environment = Environment(
 _environment.filters |= {"at": at, "ago": ago, "number": number, "plain": plain}
 _environment.tests["printable"] = str.isprintable  # or a form could not hand it on
 _environment.globals |= {"version": VERSION}
+for _each in ("base.html", "parts.html", "queues.html"):  # now, or the first page would wait for their compilation
+    _environment.get_template(_each)
 
 
 def link(request: Request, *path: str, **query: object) -> str:

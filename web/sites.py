@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import lookup
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -62,6 +63,7 @@ def address_of(url: str) -> str:
 def _opening(url: str, options: ConnectionKeywords) -> Callable[[], Connection]:
     if not is_failover(url):
         transport_class(parse_connection_url(url).scheme)  # now, or the first page would wait for it
+    lookup("idna")  # the codec of hosts, likewise
     given: Any = {**BOUNDS, "reconnect": asked_once(url), **options}
     return ConnectionFactory(url, **given).create_connection
 

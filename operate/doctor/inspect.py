@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import ConnectionLostError, JMSError, UnsupportedError
+from redelivery.model.messages import Message
 from redelivery.operate.doctor.broker_j import broker_j_names, broker_j_queues, broker_j_time
 from redelivery.operate.doctor.chosen import MOST
 from redelivery.operate.doctor.embedded import embedded_queues, is_embedded, is_embedded_here
@@ -59,15 +60,18 @@ class Inspector:
 
     Args:
         most: messages of a queue that are counted by browsing, where nobody says how many it has.
+        kept: of these, the first so many stay in ``heads``.
 
     Attributes:
         counted: ``most``, where the last look counted by browsing.
+        heads: what such a look saw, by the queue's name, so that nobody need browse once more.
     """
 
-    def __init__(self, connection: Connection, most: int = BROWSED) -> None:
+    def __init__(self, connection: Connection, most: int = BROWSED, kept: int = 0) -> None:
         self._connection = connection
-        self._most = most
+        self._most, self._kept = most, kept
         self.counted: int | None = None
+        self.heads: dict[str, list[Message]] = {}
 
     def states(self, names: Iterable[str]) -> Seen:
         """The queues of the broker where it lists them, else those of these names that exist or can be browsed.
@@ -105,8 +109,9 @@ class Inspector:
         return frozenset(name for name in asked[:MOST] if self._begins_with_dead_letter(name))
 
     def _begins_with_dead_letter(self, name: str) -> bool:
+        head = self.heads.get(name) or browsed(self._connection, Queue(name), limit=1)
         try:
-            return any(message.dead_letter is not None for message in browsed(self._connection, Queue(name), limit=1))
+            return any(message.dead_letter is not None for message in islice(head, 1))
         except ConnectionLostError:
             raise
         except JMSError:
@@ -147,7 +152,10 @@ class Inspector:
         refusals: dict[str, list[tuple[str, JMSError]]] = {}
         for name in names:
             try:
-                found[name] = ObservedQueue(name, _depth(self._connection, name, self._most))
+                depth, head = _depth(self._connection, name, self._most, self._kept)
+                found[name] = ObservedQueue(name, depth)
+                if self._kept:
+                    self.heads[name] = head
             except ConnectionLostError:
                 raise
             except JMSError as error:
@@ -213,11 +221,9 @@ def _stamped(connection: Connection) -> float:
     return message.timestamp.timestamp() * 1000
 
 
-def _depth(connection: Connection, name: str, most: int) -> int:
+def _depth(connection: Connection, name: str, most: int, kept: int) -> tuple[int, list[Message]]:
+    """Count so many messages at most; with the first of them, as many as are to be kept."""
     with connection.session() as session, session.browser(name) as browser:
-        number = 0
-        for _ in browser:
-            number += 1
-            if number == most:
-                break
-        return number
+        seen = islice(browser, most)
+        head = list(islice(seen, kept))
+        return len(head) + sum(1 for _ in seen), head

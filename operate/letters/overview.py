@@ -82,7 +82,7 @@ def overview(
     unchecked: list[str] = []
     asked = tuple(queues)
     chosen = choose(own_rules(connection, asked, unchecked) if rules is None else rules, asked)
-    inspector = Inspector(connection, counted)
+    inspector = Inspector(connection, counted, kept=looked_at)
     seen = inspector.states(chosen.queues)
     unchecked += seen.unchecked
     names = frozenset(each.name for each in asked)
@@ -96,7 +96,9 @@ def overview(
     known |= dict.fromkeys(inspector.holding_dead_letters(others), "content")
     if len(others) > MOST:
         unchecked.append(f"what is at the head of {len(others) - MOST} more queues: name those that matter")
-    found = [_looked_into(connection, seen.queues[name], by, unchecked, looked_at) for name, by in known.items()]
+    found = [
+        _looked_into(inspector, connection, seen.queues[name], by, unchecked, looked_at) for name, by in known.items()
+    ]
     in_order = tuple(sorted(found, key=lambda each: (-each.letters, each.name)))
     return Overview(in_order, tuple(unchecked), inspector.counted)
 
@@ -123,19 +125,21 @@ def compared(found: Overview, connection: Connection, file: Path) -> Overview:
 
 
 def _looked_into(
-    connection: Connection, state: ObservedQueue, by: str, unchecked: list[str], most: int
+    inspector: Inspector, connection: Connection, state: ObservedQueue, by: str, unchecked: list[str], most: int
 ) -> DeadLetterQueue:
     found = DeadLetterQueue(state.name, by, state.depth)
     queue = Queue(state.name)
     if not state.depth:
         return found
+    letters = inspector.heads.pop(state.name, None)
     try:
-        if not is_seen(connection, queue):
+        if letters is None and not is_seen(connection, queue):
             unchecked.append(
                 f"the letters of {state.name}: a look would count as a delivery; see 'redelivery dlq groups'"
             )
             return found
-        letters = list(islice(browsed(connection, queue, limit=most), most))
+        if letters is None:
+            letters = list(islice(browsed(connection, queue, limit=most), most))
     except ConnectionLostError:
         raise
     except JMSError as error:

@@ -67,10 +67,10 @@ def test_a_queue_that_cannot_be_browsed_is_one_line_and_the_others_are_looked_at
 ) -> None:
     depth = inspect._depth
 
-    def refusing(connection: redelivery.Connection, name: str, most: int) -> int:
+    def refusing(connection: redelivery.Connection, name: str, *bounds: int) -> tuple[int, list[redelivery.Message]]:
         if name == "secret":
             raise redelivery.SecurityError("you may not")
-        return depth(connection, name, most)
+        return depth(connection, name, *bounds)
 
     monkeypatch.setattr(inspect, "_depth", refusing)
     with EmbeddedBroker(stomp_port=0) as broker:
@@ -81,7 +81,7 @@ def test_a_queue_that_cannot_be_browsed_is_one_line_and_the_others_are_looked_at
 
 
 def test_many_queues_that_cannot_be_browsed_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refusing(_: redelivery.Connection, name: str, _most: int) -> int:
+    def refusing(_: redelivery.Connection, name: str, *_bounds: int) -> int:
         raise redelivery.SecurityError(f"you may not look at {name}")
 
     monkeypatch.setattr(inspect, "_depth", refusing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -45,6 +46,27 @@ def test_the_embedded_broker_says_how_many_there_are(broker: EmbeddedBroker, ope
     page = opened(url.format(vm=broker.vm_url, stomp=broker.stomp_url, amqp=broker.amqp_url)).get("/").text
     assert re.findall(r'data-label="Letters">([^<]*)<', page) == ["1\u202f201", "2"]
     assert "1\u202f203 letters on 2 queues" in page
+
+
+def test_what_is_counted_is_browsed_once(
+    broker: EmbeddedBroker, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page waits for each look: the letters that are counted tell their causes, too."""
+    dead(broker, *["ValueError: no price"] * 30)
+    dead(broker, "KeyError: sku", queue="parked")
+    monkeypatch.setattr("redelivery.operate.doctor.inspect.is_embedded", lambda _: False)
+    looks: list[str] = []
+    browser = redelivery.Session.browser
+
+    def counted(session: redelivery.Session, queue: redelivery.Destination | str, **given: Any) -> Any:
+        looks.append(str(queue).removeprefix("queue://"))
+        return browser(session, queue, **given)
+
+    monkeypatch.setattr(redelivery.Session, "browser", counted)
+    page = opened(broker.stomp_url, queues=(redelivery.Queue("parked"),)).get("/").text
+    assert re.findall(r'data-label="Letters">([^<]*)<', page) == ["30", "1"]
+    assert ("ValueError: no price" in page, "KeyError: sku" in page) == (True, True)
+    assert sorted(looks) == ["ActiveMQ.DLQ", "parked"]
 
 
 def test_what_is_counted_to_a_bound_says_so_and_what_is_below_it_does_not(
