@@ -141,6 +141,10 @@ class ConnectionLostError(JMSError, ConnectionError):
     """The connection was lost; the broker redelivers unacknowledged messages."""
 
 
+for _name in __all__:
+    globals()[_name].__module__ = "redelivery"  # as it is imported, and as logs and the cause of a dead letter name it
+
+
 def forget_frames(error: BaseException) -> None:
     """Before an error is notified that the application may keep, in a log or by an observer.
 

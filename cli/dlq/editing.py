@@ -76,7 +76,7 @@ def edit(
         with LetterWork(
             "edit", connection, selection, route, json_, rate, receipts=receipts, to=target, run=run
         ) as work:
-            what = f"edit {{}} and send them to {to or 'their original queue'}"
+            what = "edit {letters} and send {them} to {target}"
             work.begin(dry_run=dry_run, yes=yes, what=what, edits=route.changed)
             work.move_all()
             work.end()

@@ -89,7 +89,7 @@ def replay(
             work.begin(
                 dry_run=dry_run,
                 yes=yes,
-                what=f"replay {{}} to {to or 'their original queue'}",
+                what="replay {letters} to {target}",
                 noted=letters.note,
                 foreseen=foresee,
                 canary=canary,
@@ -137,7 +137,7 @@ def move(
         with LetterWork(
             "move", connection, selection, route, json_, rate, receipts=receipts, to=target, run=run
         ) as work:
-            work.begin(dry_run=dry_run, yes=yes, what=f"move {{}} to {target}", marked=True)
+            work.begin(dry_run=dry_run, yes=yes, what="move {letters} to {target}", marked=True)
             work.move_all()
             work.end()
 
@@ -161,6 +161,6 @@ def purge(
     with looking("dlq purge", broker, queue, yes=yes, needed=needed) as connection:
         selection = selection_of(queue, where, group, limit)
         with LetterWork("purge", connection, selection, nowhere(), json_, receipts=receipts, keep=keep) as work:
-            work.begin(dry_run=dry_run, yes=yes, what="delete {} permanently")
+            work.begin(dry_run=dry_run, yes=yes, what="delete {letters} permanently")
             work.move_all()
             work.end()

@@ -87,7 +87,8 @@ class LetterWork:
     ) -> None:
         """Look what is to be done, and ask whether it is.
 
-        ``what``: the question, with {} for the letters. ``edits``: see `Edited.changed`. ``noted``: see `plan`.
+        ``what``: the question, with {letters}, {them} and {target}. ``edits``: see `Edited.changed`. ``noted``: see
+        `plan`.
         ``foreseen``: called before anybody is asked. ``asked``: for the receipt.
 
         Raises:
@@ -110,14 +111,16 @@ class LetterWork:
                 raise NothingError("no letter can leave")
             raise nothing_in(self.selection.queue, meant(self._asked))
         foreseen()
+        them, their = ("it", "its") if letters == "1 letter" else ("them", "their")
+        what = what.format(letters=letters, them=them, target=self._to or f"{their} original queue")
         if dry_run:
-            self._say(visible(f"would {what.format(letters)}"), dry_run=True)
+            self._say(visible(f"would {what}"), dry_run=True)
             raise typer.Exit
         if not yes:
             if not sys.stdin.isatty():
                 other = "" if self.planned.unseen else ", or --dry-run to look only"
-                raise ConfigError(f"this would {what.format(letters)}: add --yes{other}")
-            if not typer.confirm(visible(f"{what.format(letters).capitalize()}?"), err=True):
+                raise ConfigError(f"this would {what}: add --yes{other}")
+            if not typer.confirm(visible(f"{what[0].upper()}{what[1:]}?"), err=True):
                 raise typer.Exit(1)
         self._begin_receipt(edits, asked)
 

@@ -54,6 +54,10 @@ class Drop(Outcome):
         super().__init__(reason)
 
 
+for _outcome in (Retry, DeadLetter, Drop):
+    _outcome.__module__ = "redelivery"  # as it is imported, and as a dead letter names it
+
+
 class Fate(Enum):
     """The end of a message; the names are those of `plan.Counters`."""
 

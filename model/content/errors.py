@@ -28,7 +28,3 @@ class MessageFormatError(JMSError, TypeError):
 
 class MessageNotWriteableError(JMSError):
     """A received message is read-only."""
-
-
-for _error in (JMSError, IllegalStateError, InvalidDestinationError, MessageFormatError, MessageNotWriteableError):
-    _error.__module__ = "redelivery.model.errors"  # as it is imported, and as the cause of a dead letter names it

@@ -191,7 +191,7 @@ def test_a_decision_of_the_handler(bench: Bench) -> None:
     with bench.connect(**SHORT).listener_container("orders", handle):
         eventually(lambda: bench.broker.queue_depth("DLQ") == 2)
     found = passport(bench)
-    assert (found.exception, found.message) == ("redelivery.client.containers.outcomes.DeadLetter", "no such customer")
+    assert (found.exception, found.message) == ("redelivery.DeadLetter", "no such customer")
     assert f"caused by {__name__}.OrderError: no moon" in found.stack
     assert [each.number for each in found.attempts] == [1]
     assert found.fingerprint == passport(bench).fingerprint

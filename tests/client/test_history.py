@@ -135,7 +135,7 @@ def test_a_message_that_ends_its_connection_each_time_is_dead_lettered(
     assert "closed the connection" in str(letter.properties["dlqDeliveryFailureCause"])
     passport = letter.dead_letter.passport
     assert passport is not None
-    assert passport.exception == "redelivery.model.errors.ConnectionLostError"
+    assert passport.exception == "redelivery.ConnectionLostError"
     assert [each.number for each in passport.attempts] == [1, 2]
 
 
@@ -180,7 +180,7 @@ def test_the_log_says_after_how_many_deliveries_and_what_ended_them(
         site.broker.send("orders", body)
     Cut(site, opened).contain("transacted")
     (line,) = [each for each in caplog.messages if "dead-lettered" in each]
-    assert "dead-lettered after 2 deliveries (limit 1): redelivery.model.errors.ConnectionLostError: " in line
+    assert "dead-lettered after 2 deliveries (limit 1): redelivery.ConnectionLostError: " in line
 
 
 def test_what_waits_for_its_redelivery_is_counted_too(site: Site, opened: ExitStack) -> None:

@@ -6,9 +6,11 @@ import pickle
 
 import pytest
 
+import redelivery
 from redelivery.model import errors
 from redelivery.model.errors import InDoubtError, JMSError
 from redelivery.model.messages import Message
+from redelivery.model.passport.failures import class_of
 
 
 @pytest.mark.parametrize("name", errors.__all__)
@@ -39,6 +41,21 @@ def test_families(name: str, family: type[Exception]) -> None:
 def test_all_names_of_the_module_are_listed() -> None:
     kinds = [name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, JMSError)]
     assert sorted(kinds) == sorted(errors.__all__)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        each
+        for each in redelivery.__all__
+        if isinstance(found := getattr(redelivery, each), type) and issubclass(found, Exception)
+    ],
+)
+def test_an_exception_is_called_as_it_is_imported(name: str) -> None:
+    """In logs, tracebacks and dead letters, which name its class: nobody looks for a module of ours."""
+    kind = getattr(redelivery, name)
+    assert (kind.__module__, class_of(kind)) == ("redelivery", f"redelivery.{name}")
+    assert pickle.loads(pickle.dumps(kind)) is kind  # noqa: S301 - our own bytes
 
 
 def test_in_doubt_says_what_is_in_doubt() -> None:

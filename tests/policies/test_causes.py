@@ -105,7 +105,7 @@ class Outer:
         (ValueError("bad"), "ValueError: bad"),
         (KeyError("k"), "KeyError: 'k'"),
         (ValueError(), "ValueError"),
-        (ConfigError("no"), "redelivery.model.errors.ConfigError: no"),
+        (ConfigError("no"), "redelivery.ConfigError: no"),
         (Outer.InnerError("x"), f"{__name__}.Outer.InnerError: x"),
         (Unspeakable(), f"{__name__}.Unspeakable: <its text cannot be read: RuntimeError>"),
         (ValueError("two\r\nlines\0\x1b[31m"), "ValueError: two  lines  [31m"),
