@@ -19,6 +19,8 @@ root_doc = "docs/index"
 myst_heading_anchors = 4  # named as GitHub names them
 myst_fence_as_directive = ["mermaid"]
 
+highlight_language = "none"  # a block that names no language is what one types into a shell
+
 html_theme = "furo"
 html_title = f"redelivery {release}"
 html_extra_path = ["site/index.html"]  # of the root

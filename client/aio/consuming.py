@@ -154,8 +154,10 @@ class MakesConsumers(BaseSession, Closing):
 
         Raises:
             InvalidDestinationError: there is none of that name, as far as the broker says so.
-            IllegalStateError: it has a consumer, or messages that are not acknowledged yet.
-            UnsupportedError: the broker has none over this protocol; the text says why.
+            IllegalStateError: it has a consumer, or messages that are not acknowledged yet. Not so over AMQP on Artemis
+                and Broker-J, where it is a shared one of no client id that another connection consumes: the broker
+                confirms, and keeps it.
+            UnsupportedError: the broker has none over this protocol, or cannot find it by name; the text says why.
         """
         core = self._core
         await self._loop.inside("unsubscribe", lambda: core.do(unsubscribe(core, name)))

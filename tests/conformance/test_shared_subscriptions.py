@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 from tests.conformance.desk import Desk, share
 from tests.conformance.outage import Outage
@@ -78,6 +80,30 @@ def test_a_shared_durable_subscription_without_a_client_id_is_every_connections(
     for each in consumers:
         each.close()
     sessions[1].unsubscribe(desk.name)
+
+
+@SHARED_DURABLE
+@pytest.mark.needs("shared durable subscriptions of no client id", refused=UnsupportedError)
+def test_unsubscribe_keeps_a_shared_subscription_that_another_connection_consumes(desk: Desk) -> None:
+    consumer = desk.stage.session(AckMode.AUTO).shared_durable_consumer(desk.topic, desk.name)
+    other = desk.stage.connect().session()
+    other.shared_durable_consumer(desk.topic, desk.name).close()  # or AMQP does not find it
+    confirmed = desk.stage.pair.real  # Artemis and Broker-J confirm it
+    with nullcontext() if confirmed else pytest.raises(IllegalStateError):
+        other.unsubscribe(desk.name)
+    desk.send("a")
+    assert receive(consumer).body == "a"
+    consumer.close()
+    desk.send("kept")
+    consumer = other.shared_durable_consumer(desk.topic, desk.name)
+    assert receive(consumer).body == "kept"
+    consumer.close()
+    other.unsubscribe(desk.name)
+    desk.send("for nobody")
+    consumer = other.shared_durable_consumer(desk.topic, desk.name)
+    assert nothing_comes(consumer)
+    consumer.close()
+    other.unsubscribe(desk.name)
 
 
 @pytest.mark.everywhere_in_long_form

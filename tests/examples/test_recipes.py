@@ -85,10 +85,21 @@ def test_a_table_beside_the_data(broker: EmbeddedBroker, tmp_path: Path, monkeyp
     assert sorted(bodies(broker, "parcels")) == ["7", "7", "8"]
 
 
-def test_a_key_in_redis(broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    fakeredis = pytest.importorskip("fakeredis")
+@pytest.fixture
+def redis() -> Iterator[Any]:
+    """A Redis without the keys of these tests: that of REDELIVERY_REDIS_URL, or else one in the process."""
+    url = os.environ.get("REDELIVERY_REDIS_URL")
+    client = pytest.importorskip("redis").Redis.from_url(url) if url else pytest.importorskip("fakeredis").FakeRedis()
+    keys = ("confirm:7", "confirm:8", "k")
+    client.delete(*keys)
+    yield client
+    client.delete(*keys)
+    client.close()
+
+
+def test_a_key_in_redis(broker: EmbeddedBroker, redis: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     module = recipe("idempotent_redis")
-    module.redis = fakeredis.FakeRedis()
+    module.redis = redis
     monkeypatch.setattr(module, "LEASE", 1)
     mails: list[str] = []
 
@@ -114,11 +125,10 @@ def test_a_key_in_redis(broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch)
     assert bodies(broker, "dead") == []
 
 
-def test_a_lease_that_is_over_is_anothers(monkeypatch: pytest.MonkeyPatch) -> None:
-    fakeredis = pytest.importorskip("fakeredis")
+def test_a_lease_that_is_over_is_anothers(redis: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDELIVERY_URL", "vm://nobody")
     module = recipe("idempotent_redis")
-    module.redis = fakeredis.FakeRedis()
+    module.redis = redis
 
     def work() -> None:
         with module.once("k"):
