@@ -25,6 +25,7 @@ from benchmarks.spark_cases import NothingInDoubt
 from benchmarks.targets import table
 from redelivery.spark.log.store.opening import open_store
 from redelivery.spark.options.query import SourceOptions
+from redelivery.spark.read.lane import imports_left_alone
 from redelivery.spark.read.receiving.batch_receiver import BatchReceiver
 from redelivery.spark.read.receiving.received_batch import BatchPause
 from redelivery.spark.rows.columns import Columns
@@ -64,7 +65,7 @@ def _lane(url: str, queue: str, count: int) -> float:
         store, done, segments = open_store(f"{folder}/segments"), 0, 0
         store.make_folders([""])
         began = time.process_time()
-        with BatchReceiver(options, NothingInDoubt()) as receiver:
+        with imports_left_alone(), BatchReceiver(options, NothingInDoubt()) as receiver:
             while done < count:
                 batch = receiver.receive(options.segment_rows, options.segment_bytes, lambda: BatchPause(0.2))
                 if batch is not None:

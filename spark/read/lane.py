@@ -6,8 +6,10 @@ commits, so a crash in between redelivers messages that are in a segment in doub
 
 from __future__ import annotations
 
+import gc
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -67,6 +69,20 @@ Number 0 is no segment: None if the queue was empty, an extent if messages came 
 """
 
 
+@contextmanager
+def imports_left_alone() -> Iterator[None]:
+    """Keep what is in the process by now out of Python's collections of garbage, within the block.
+
+    A lane keeps the objects of many rows, so that full collections are frequent, and each would go through all that
+    Spark and Arrow have imported.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
 class LaneReceiver:
     """One lane.
 
@@ -110,7 +126,7 @@ class LaneReceiver:
         """
         options, control = self._options, self._control
         looked = False
-        with self.receiver:
+        with imports_left_alone(), self.receiver:
             while not control.stopped.is_set():
                 control.wait()
                 batch = self.receiver.receive(options.segment_rows, options.segment_bytes, self._pause)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from pathlib import Path
 
@@ -46,6 +47,19 @@ def test_a_segment_takes_the_next_number_that_is_free(place: Place) -> None:
     place.send("b")
     assert run(place) == [(1, OTHERS), (2, 1)]  # it did not know of the first
     assert (body_of(place, 1), body_of(place, 2)) == (["a"], ["b"])
+
+
+def test_what_was_imported_is_left_out_of_collections_while_a_lane_receives(place: Place) -> None:
+    place.send("a")
+    wal, control, frozen = place.wal(), LaneControl(), list[int]()
+
+    def note(*_: object) -> None:
+        frozen.append(gc.get_freeze_count())
+        control.stop()
+
+    LaneReceiver(place.options(), wal, 0, wal.take_epoch("test"), control, note).run()
+    assert frozen[0] > 1000
+    assert gc.get_freeze_count() == 0
 
 
 def test_the_number_of_a_segment_that_is_gone_is_not_taken_again(place: Place) -> None:
