@@ -52,6 +52,7 @@ def status(address: str, **headers: str) -> int:
         return error.code
 
 
+@pytest.mark.short_form
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
 def test_a_signal_ends_it(number: signal.Signals, code: int) -> None:
     with EmbeddedBroker(stomp_port=0) as broker, console("--url", broker.stomp_url) as (process, address):
@@ -62,6 +63,7 @@ def test_a_signal_ends_it(number: signal.Signals, code: int) -> None:
         assert ("interrupted" in said) == (code == 130)
 
 
+@pytest.mark.short_form
 def test_ctrl_c_waits_for_no_broker() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"stomp://127.0.0.1:{silent.getsockname()[1]}"
@@ -79,6 +81,7 @@ def test_ctrl_c_waits_for_no_broker() -> None:
             peer.close()
 
 
+@pytest.mark.short_form
 def test_a_port_that_is_used_is_said() -> None:
     with EmbeddedBroker(stomp_port=0) as broker, console("--url", broker.stomp_url) as (_, address):
         port = address.rpartition(":")[2].strip("/")
@@ -114,6 +117,7 @@ def test_wrong_usage_is_said(arguments: list[str]) -> None:
     assert done.exit_code == 2
 
 
+@pytest.mark.short_form
 def test_several_brokers_are_there() -> None:
     with (
         EmbeddedBroker("a", stomp_port=0) as one,

@@ -48,6 +48,7 @@ ONE_OF_A_PROTOCOL: Final = (
     *("test_undone_sends.py", "test_volume.py"),
 )
 KILLS: Final = ("test_kills.py",)  # which name their pair otherwise
+TRACES: Final = "traces/test_traces.py"
 # Of the first form: the rooms whose tests say a rule once for each protocol, and files of them that mean each protocol;
 # what names one; and the files that it leaves out, as they test tests, benchmarks or packages, or start programs.
 ONCE: Final = ("cli", "client", "conformance", "otel", "traces")
@@ -58,11 +59,15 @@ NOT_FIRST: Final = (
     *("tests/benchmarks/*.py", "tests/faults/test_*kill*.py", "tests/run/*.py", "tests/test_packaging.py"),
     "tests/versions/test_dist.py",
     *("test_planted*.py", "test_trace_*.py", "test_table.py", "test_store_kill.py", "test_store_memory.py"),
+    "test_store_points.py",
     *("test_docs_words.py", "test_install_from_anywhere.py", "test_real_brokers.py", "test_broker_ports.py"),
     "test_structure.py",
 )
 # Of files that try the same again and again, or with every pair of many values, one in so many.
-FEW: Final = {"test_wire_leader.py": 8, "test_the_same_at_a_client.py": 8, "test_amqp_hostile.py": 2}
+FEW: Final = {
+    **{"test_wire_leader.py": 8, "test_the_same_at_a_client.py": 8, "test_amqp_hostile.py": 2},
+    "test_store_paging.py": 4,
+}
 # Of files whose every test starts programs, the one that it has.
 ONE_OF: Final = {
     "test_broker.py": "test_it_keeps_messages_and_stops_cleanly",
@@ -181,8 +186,8 @@ def _once(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
 def _in_turns(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
     """On a real pair one of a rule's modes, kinds and sizes, on the next pair the next one; all on embedded ones.
 
-    A rule of a file in `ONE_OF_A_PROTOCOL` is tried on one real pair of each protocol, a rule of a command in
-    `ONE_PAIR` on one real pair, and other rules on other ones.
+    A recorded scenario, and a rule of a file in `ONE_OF_A_PROTOCOL`, is tried on one real pair of each protocol, a rule
+    of a command in `ONE_PAIR` on one real pair, and other rules on other ones.
     """
     chosen: dict[str, list[pytest.Item]] = {}
     alike: dict[str, dict[str, list[pytest.Item]]] = {}
@@ -192,7 +197,8 @@ def _in_turns(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
             chosen.setdefault(item.nodeid.replace(named, "", 1), []).append(item)
         elif pair is None:
             yield item
-        elif item.path.name in ONE_OF_A_PROTOCOL:
+        elif item.path.match(TRACES) or item.path.name in ONE_OF_A_PROTOCOL:
+            rule += str(scopes.parameters(item).get("scenario", ""))
             chosen.setdefault(f"{rule} {_protocol(pair)} {_able(item)}", []).append(item)
         else:
             alike.setdefault(f"{rule} {_protocol(pair)}", {}).setdefault(_called(pair), []).append(item)
@@ -205,6 +211,8 @@ def _in_turns(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
 
 def _real_pair(item: pytest.Item) -> object | None:
     """The pair with a real broker that a test runs on; a way to use one, which says nothing that it cannot, is none."""
+    if item.path.match(TRACES):
+        return scopes.parameters(item).get("target") if scopes.brokers(item) else None
     pair = scopes.parameters(item).get("kind" if item.path.name in KILLS else "pair")
     return pair if getattr(pair, "broker", None) and hasattr(pair, "cannot") else None
 

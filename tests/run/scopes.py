@@ -98,11 +98,18 @@ def _is_machine(item: pytest.Item) -> bool:
 
 
 def order(items: list[pytest.Item]) -> Mapping[str, str]:
-    """Put the items of the longest scopes first; the scopes that are not `ALONE`, by test."""
+    """Put the items of the longest scopes first, then what asks for more time than usual; the scopes, by test."""
     scopes = {item.nodeid: scope(item) for item in items}
     numbers = Counter(scopes.values())
-    items.sort(key=lambda item: (-_weight(scopes[item.nodeid], numbers), scopes[item.nodeid]))
+    items.sort(key=lambda item: (-_weight(scopes[item.nodeid], numbers), scopes[item.nodeid], -_asked(item)))
     return {nodeid: found for nodeid, found in scopes.items() if found != ALONE}
+
+
+def _asked(item: pytest.Item) -> float:
+    """The seconds that a test which shares nothing says it may take: begun last, a long one keeps one process alone."""
+    mark = item.get_closest_marker("timeout")
+    usual = mark is None or not mark.args or mark.kwargs.get("func_only")
+    return 0.0 if mark is None or usual or scope(item) != ALONE else float(mark.args[0])
 
 
 def _weight(name: str, numbers: Mapping[str, int]) -> float:

@@ -84,3 +84,19 @@ def test_state_machines_are_run_behind_the_other_tests_of_their_room() -> None:
     scopes.rules_first(items)
     order = [0, 3, 1, 2, 5, 6, 4, 7]
     assert [each.nodeid for each in items] == [names[number] for number in order]
+
+
+def test_what_says_that_it_may_take_long_comes_before_what_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    def item(name: str, mark: pytest.MarkDecorator, scope: str = scopes.ALONE) -> Any:
+        return SimpleNamespace(nodeid=name, scope=scope, get_closest_marker=lambda _: mark.mark)
+
+    usual = pytest.mark.timeout(180, func_only=True)  # by the suite's conftest
+    items = [
+        item("usual", usual),
+        item("longer", pytest.mark.timeout(90)),
+        item("longest", pytest.mark.timeout(600)),
+        item("of a scope", usual, scopes.SPARK),
+    ]
+    monkeypatch.setattr(scopes, "scope", lambda item: item.scope)
+    assert scopes.order(items) == {"of a scope": scopes.SPARK}
+    assert [each.nodeid for each in items] == ["of a scope", "longest", "longer", "usual"]

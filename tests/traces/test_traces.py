@@ -9,18 +9,10 @@ from tests.traces.runner import Runs
 from tests.traces.scenario import scenarios
 from tests.traces.targets import TARGETS
 
-
-def _marks(target: int, scenario: int, *, real: bool) -> tuple[pytest.MarkDecorator, ...]:
-    """In the short form every third real broker has a scenario, in turns; the embedded one has them all."""
-    return (pytest.mark.long_form,) if real and (target + scenario) % 3 else ()
-
-
 PLAYED = [
-    pytest.param(
-        name, target.name, id=f"{target.name}-{name}", marks=_marks(row, column, real=target.broker is not None)
-    )
-    for row, target in enumerate(TARGETS.values())
-    for column, (name, scenario) in enumerate(scenarios().items())
+    pytest.param(name, target.name, id=f"{target.name}-{name}")
+    for target in TARGETS.values()
+    for name, scenario in scenarios().items()
     if target.plays(scenario)
 ]
 

@@ -156,6 +156,7 @@ def test_what_classic_s_plug_in_has_scheduled_is_sent_again_when_it_is_due(tmp_p
     again.kill()
 
 
+@pytest.mark.short_form
 def test_after_a_kill_of_the_process(tmp_path: Path) -> None:
     config = written(tmp_path, "broker.xml", address_settings(**{"#": {"redelivery_delay": HOUR}}))
     store = tmp_path / "shop.db"
