@@ -223,7 +223,7 @@ def test_what_is_wrong_is_said_in_a_line(site: Site) -> None:
     amqp = urlsplit(site.broker.amqp_url).port
     wrong = (
         (f"http://guest:wrong@{host}", 1, "(401)"),
-        (f"http://restricted:restricted@{host}", 1, "(401)"),
+        (f"http://restricted:restricted@{host}", 1, "(401): give this user one of the tags"),
         (f"http://guest:guest@127.0.0.1:{amqp}", 1, "its management has a port of its own"),
         ("http://guest:guest@127.0.0.1:1", 1, "there is no management at http://guest:****@127.0.0.1:1"),
         (f"https://guest:guest@{host}", 1, "no TLS"),

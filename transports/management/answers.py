@@ -10,6 +10,10 @@ from redelivery.model.errors import InvalidDestinationError, JMSError, SecurityE
 
 REFUSALS: Final[Mapping[int, type[JMSError]]] = {401: SecurityError, 403: SecurityError, 404: InvalidDestinationError}
 
+_TO_DO: Final[Mapping[str, str]] = {
+    "Not management user": ": give this user one of the tags monitoring and management, by rabbitmqctl set_user_tags"
+}
+
 
 @dataclass(frozen=True, slots=True)
 class ManagementAnswer:
@@ -31,4 +35,4 @@ class ManagementAnswer:
 
 def refused(status: int, who: str, said: object, otherwise: type[JMSError] = JMSError) -> JMSError:
     """The error of a refusal; ``who``: what was done, and who says this of it."""
-    return REFUSALS.get(status, otherwise)(f"{who} says: {said} ({status})")
+    return REFUSALS.get(status, otherwise)(f"{who} says: {said} ({status}){_TO_DO.get(str(said), '')}")
