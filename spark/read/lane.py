@@ -76,6 +76,9 @@ def imports_left_alone() -> Iterator[None]:
     A lane keeps the objects of many rows, so that full collections are frequent, and each would go through all that
     Spark and Arrow have imported.
     """
+    if gc.get_freeze_count():  # the application has done so itself
+        yield
+        return
     gc.freeze()
     try:
         yield
