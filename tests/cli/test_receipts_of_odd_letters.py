@@ -56,8 +56,10 @@ def nameless(request: pytest.FixtureRequest, url: str, letters: str, count: int)
 class Breaks:
     """A method that raises when it is called for the ``number``-th time, before or after it did its work."""
 
-    def __init__(self, number: int, *, after: bool = False) -> None:
-        self._left, self._after = number, after
+    def __init__(
+        self, number: int, *, after: bool = False, error: type[BaseException] = redelivery.ResourceAllocationError
+    ) -> None:
+        self._left, self._after, self._error = number, after, error
 
     def around(self, patched: pytest.MonkeyPatch, owner: Any, name: str) -> None:
         method = getattr(owner, name)
@@ -67,7 +69,7 @@ class Breaks:
             if self._left or self._after:
                 found = method(*arguments, **keywords)
             if not self._left:
-                raise redelivery.ResourceAllocationError("broken")
+                raise self._error("broken")
             return found
 
         patched.setattr(owner, name, broken)
