@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -116,82 +115,6 @@ def test_a_run_of_all_tests_is_in_the_first_form_where_no_broker_is(
     monkeypatch.setenv("REDELIVERY_FORM", "")
     monkeypatch.setenv("REDELIVERY_ACTIVEMQ_URL", "stomp://there:1")
     assert form() == "short"
-
-
-ALIKE = """
-import pytest
-
-class Kind:
-    cannot = {}
-    def __init__(self, name, broker=None): self.name, self.broker = name, broker
-
-@pytest.mark.parametrize("protocol", ["vm", "stomp", "amqp"])
-@pytest.mark.parametrize("number", range(2))
-def test_rule(protocol, number): assert protocol != "vm"
-
-@pytest.mark.short_form
-def test_a_program(): pass
-
-PAIRS = [Kind("vm"), Kind("stomp-activemq", "activemq"), Kind("amqp-activemq", "activemq")]
-
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-@pytest.mark.parametrize("mode", ["auto", "client", "transacted"])
-def test_modes(pair, mode): assert pair.broker is None or mode == {"s": "auto", "a": "client"}[pair.name[0]]
-"""
-
-
-def test_alike_tests_are_one_in_the_first_form_and_on_real_brokers_one_in_turn(
-    run: Run, pytester: pytest.Pytester
-) -> None:
-    run("-k", "nothing")
-    place = pytester.mkdir("tests") / "client"
-    place.mkdir()
-    (pytester.path / "test_it.py").unlink()
-    (place / "test_alike.py").write_text(ALIKE, encoding="utf-8")
-    run_there = partial(pytester.runpytest_subprocess, "-p", "no:cacheprovider", "--import-mode=importlib")
-    run_there("-k", "test_modes").assert_outcomes(passed=5, deselected=11)
-    os.environ["REDELIVERY_FORM"] = "first"  # which the fixture sets back
-    run_there().assert_outcomes(passed=2 + 3, deselected=11)
-
-
-OF_A_PROTOCOL = """
-import pytest
-
-class Kind:
-    broker = "activemq"
-    def __init__(self, name, *cannot): self.name, self.cannot = name, dict.fromkeys(cannot)
-
-PAIRS = [Kind("stomp-a"), Kind("stomp-b"), Kind("amqp-a"), Kind("amqp-b"), Kind("amqp-c", "groups")]
-
-@pytest.mark.needs("groups")
-@pytest.mark.parametrize("mode", ["auto", "client"])
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-def test_rule(pair, mode): pass
-
-@pytest.mark.parametrize("killed", ["client", "broker"])
-@pytest.mark.parametrize("kind", PAIRS, ids=lambda pair: pair.name)
-def test_killed(kind, killed): pass
-"""
-
-
-def test_on_real_brokers_a_rule_of_our_side_has_a_pair_of_each_protocol_and_other_rules_have_each_mode_there(
-    run: Run, pytester: pytest.Pytester
-) -> None:
-    run("-k", "nothing")
-    for file in ("test_close.py", "test_counts.py", "test_kills.py"):
-        (pytester.path / file).write_text(OF_A_PROTOCOL, encoding="utf-8")
-    options = ("-p", "no:cacheprovider", "--collect-only", "-q", "-o", "markers=needs: of a pair")
-    lines = pytester.runpytest_subprocess(*options).outlines
-
-    def found(test: str) -> list[str]:
-        return sorted(line.partition("[")[2].strip("]") for line in lines if test in line)
-
-    assert [each[:6] for each in found("close.py::test_rule[")] == ["amqp-a", "amqp-c", "stomp-"]
-    for test in ("counts.py::test_rule[", "kills.py::test_killed["):
-        pairs, modes = zip(*(each.rsplit("-", 1) for each in found(test)), strict=True)
-        assert pairs == ("amqp-a", "amqp-b", "amqp-c", "stomp-a", "stomp-b")
-        assert len(set(modes[:3])) == len(set(modes[3:])) == 2
-        assert modes[0] != modes[3]
 
 
 @pytest.mark.long_form
