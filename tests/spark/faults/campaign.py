@@ -3,7 +3,8 @@
 ``REDELIVERY_SPARK_CAMPAIGN=stomp-rabbitmq:driver:foreign,amqp-artemis:lanes:ours`` names its cells: pair, receiver
 (``driver``, ``lanes`` for two lanes, or ``executor``) and sender. ``REDELIVERY_SPARK_EVENTS`` says how many events each
 has, 30 without it; ``REDELIVERY_SPARK_SEED`` begins the random numbers. A cell may be run in parts, with a seed each,
-or with as many events as come within ``REDELIVERY_SPARK_SECONDS``.
+or with as many events as come within ``REDELIVERY_SPARK_SECONDS``. The short form leaves out cells of some pairs:
+run it with ``REDELIVERY_FORM=all``.
 """
 
 from __future__ import annotations
