@@ -54,7 +54,7 @@ def test_spark_reads_a_segment(spark: Any) -> None:
         columns.add(Message(None))
         writer = SegmentWriter(columns.schema, "zstd", "a")
         columns.write(writer)
-        files[kind] = writer.finish().to_pybytes()
+        files[kind] = writer.finish()
 
     class Reader(DataSourceReader):
         def __init__(self, kind: str) -> None:

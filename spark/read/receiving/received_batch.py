@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 from uuid import uuid4
 
 import pyarrow as pa
@@ -58,7 +58,7 @@ class ReceivedBatch:
     ``received``: messages, those that gave no row included. ``duplicates``: that are in a segment already.
     """
 
-    data: Any
+    data: bytes
     attempt: str
     rows: int
     size: int
@@ -68,7 +68,7 @@ class ReceivedBatch:
 
     def release(self) -> None:
         """The segment is durable: its memory is for the messages that arrive while the session commits."""
-        self.data = None
+        self.data = b""
         if self.size >= _CHUNK_BYTES:
             pa.default_memory_pool().release_unused()
 
