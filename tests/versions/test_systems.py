@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.versions.systems import MODULES, POSIX, uses
+from tests.versions.systems import MODULES, uses
+from tests.versions.taken import CLIENTS, on_windows
 
 ROOT = Path(__file__).parents[2]
 ROOMS = sorted(path.name for path in (ROOT / "src" / "redelivery").iterdir() if (ROOT / path.name).is_dir())
@@ -16,9 +15,6 @@ FILES = sorted([*(ROOT / "src").glob("*/*.py"), *(path for room in ROOMS for pat
 
 # Used without a guard beside it: what refuses before it is reached.
 BEHIND = {
-    "transports/wire/sockets.py": "connect() raises UnsupportedError where select has no poll()",
-    "transports/wire/threads/housekeeping.py": "it waits for the sockets of connect()",
-    "transports/wire/threads/opening.py": "it waits for the socket of connect()",
     "cli/watching/screen.py": "`redelivery top` prints lines on Windows",
     "testing/brokers/supervise.py": "NativeBroker.start() refuses on Windows",
 }
@@ -85,78 +81,39 @@ def test_a_use_of_linux_alone_is_found(source: str, names: list[str]) -> None:
     assert [name for _, name in uses(source, linux_only=True)] == names
 
 
-# Of others: they decide what to use when they are imported, and are not what is tested.
-LIBRARIES = (
-    *(
-        "asyncio",
-        "concurrent.futures",
-        "ctypes",
-        "getpass",
-        "importlib.metadata",
-        "logging.handlers",
-        "multiprocessing",
-    ),
-    *("pkgutil", "platform", "random", "sqlite3", "ssl", "subprocess", "tempfile", "unittest.mock", "xml.sax"),
-    *("defusedxml.ElementTree", "lark", "stomp", "tenacity", "typer", "rich.live", "rich.progress", "yaml", "jinja2"),
-    *(
-        "starlette.applications",
-        "uvicorn",
-        "opentelemetry.trace",
-        "proton",
-        "pytest",
-        "pyarrow",
-        "pyspark.sql",
-        "fsspec",
-    ),
-    *(
-        "pyspark.sql.datasource",
-        "prometheus_client",
-        "multiprocessing.popen_spawn_posix",
-        "multiprocessing.resource_tracker",
-    ),
-)
-TAKEN = f"""
-import importlib, json, sys
-from contextlib import suppress
-for library in {LIBRARIES!r}:
-    with suppress(ImportError):
-        importlib.import_module(library)
-for name in {sorted(MODULES)!r}:
-    sys.modules[name] = None
-for module, names in { ({module: each.split() for module, each in POSIX.items()})!r}.items():
-    for name in names:
-        if name != "AF_UNIX":  # here the loops of asyncio are made of it
-            vars(importlib.import_module(module)).pop(name, None)
-sys.platform = "win32"
-"""
 SESSION = """
 import asyncio, redelivery, redelivery.aio
-from redelivery import ConfigError, UnsupportedError
+from importlib.util import find_spec
+from redelivery import ConfigError
 from redelivery.broker import EmbeddedBroker
 
-broker = EmbeddedBroker("here")
+broker = EmbeddedBroker("here", stomp_port=0, amqp_port=0 if find_spec("proton") else None)
 broker.start()
 policy = redelivery.RedeliveryPolicy(maximum_redeliveries=1, initial_redelivery_delay=0)
-with redelivery.connect(broker.vm_url, redelivery_policy=policy) as connection:
-    with connection.session("transacted") as session:
-        session.producer("orders").send("the moon")
-        session.commit()
-        consumer = session.consumer("orders")
-        for count in (1, 2):
-            message = consumer.receive(timeout=60)
-            assert (message.body, message.delivery_count) == ("the moon", count)
-            session.rollback()
-    with connection.session() as session:
-        assert session.consumer("ActiveMQ.DLQ").receive(timeout=60).body == "the moon"
 
-async def tasks():
-    async with redelivery.aio.connect(broker.vm_url) as connection, connection.session() as session:
+def sessions(url):
+    with redelivery.connect(url, redelivery_policy=policy) as connection:
+        with connection.session("transacted") as session:
+            session.producer("orders").send("the moon")
+            session.commit()
+            consumer = session.consumer("orders")
+            for count in (1, 2):
+                message = consumer.receive(timeout=60)
+                assert (message.body, message.delivery_count) == ("the moon", count)
+                session.rollback()
+        with connection.session() as session:
+            assert session.consumer("ActiveMQ.DLQ").receive(timeout=60).body == "the moon"
+
+async def tasks(url):
+    async with redelivery.aio.connect(url) as connection, connection.session() as session:
         await (await session.producer("orders")).send("the sun")
         return (await (await session.consumer("orders")).receive(timeout=60)).body
 
-assert asyncio.run(tasks()) == "the sun"
+for url in filter(None, (broker.vm_url, broker.stomp_url, find_spec("proton") and broker.amqp_url)):
+    sessions(url)
+    assert asyncio.run(tasks(url)) == "the sun"
 for call, kind in (
-    (lambda: redelivery.connect("stomp://127.0.0.1:1"), UnsupportedError),
+    (lambda: redelivery.connect("stomp://127.0.0.1:1"), redelivery.ConnectError),
     (lambda: EmbeddedBroker("kept", store="store.db").start(), ConfigError),
 ):
     try:
@@ -171,6 +128,7 @@ MODULES_OF_OURS = sorted(
     if not path.is_relative_to(ROOT / "src")
 )
 IMPORTS = f"""
+import importlib
 for name in {MODULES_OF_OURS!r}:
     try:
         importlib.import_module(name)
@@ -181,23 +139,15 @@ print("imported")
 """
 
 
-def on_windows(code: str, folder: Path) -> list[str]:
-    """Lines that the code prints where everything of POSIX was taken away."""
-    run = subprocess.run(  # noqa: S603  # our own text
-        [sys.executable, "-c", TAKEN + code], cwd=folder, capture_output=True, text=True, timeout=170
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
-    return run.stdout.splitlines()
-
-
 def test_everything_is_imported_without_what_windows_lacks(tmp_path: Path) -> None:
     assert on_windows(IMPORTS, tmp_path) == ["imported"]
 
 
-def test_vm_works_without_what_windows_lacks_and_the_rest_is_refused_in_one_line(tmp_path: Path) -> None:
-    assert on_windows(SESSION, tmp_path) == [
-        "redelivery runs on Linux and macOS: sockets are waited for by select.poll, which this system lacks;"
-        " vm:// needs none",
+def test_sessions_work_without_what_windows_lacks_and_the_rest_is_refused_in_one_line(tmp_path: Path) -> None:
+    refused, store = on_windows(SESSION, tmp_path, CLIENTS)
+    assert refused.startswith("127.0.0.1:1: ")
+    assert "Connection refused" in refused
+    assert store == (
         "store='store.db' cannot be opened: a store needs POSIX's file locks, which Windows lacks;"
-        " without store= messages are in memory",
-    ]
+        " without store= messages are in memory"
+    )

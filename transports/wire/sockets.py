@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import select
 import socket
 import ssl
 import sys
@@ -16,6 +15,7 @@ from typing import Final
 from redelivery.model.errors import ConnectError, ConnectionLostError, UnsupportedError
 from redelivery.transports.flows import Address, Flow, Lookup, Pause, Readable, Writable
 from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.polls import READABLE, WRITABLE, poller
 from redelivery.transports.wire.threads.guard import interruptible, interruption_point
 from redelivery.transports.wire.tls import tls_problem
 
@@ -49,9 +49,9 @@ class Stream:
         self._wake = self._wake_in.fileno()
         self._wake_in.setblocking(False)
         self._wake_out.setblocking(False)
-        self._readable = select.poll()
-        self._readable.register(sock, select.POLLIN)
-        self._readable.register(self._wake_in, select.POLLIN)
+        self._readable = poller()
+        self._readable.register(sock.fileno(), READABLE)
+        self._readable.register(self._wake, READABLE)
 
     @property
     def address(self) -> str | None:
@@ -146,11 +146,11 @@ class Stream:
     def wait_writable(self, timeout: float) -> bool:
         """Wait up to ``timeout`` seconds; True: the peer takes more."""
         interruption_point()
-        writable = select.poll()
-        try:
-            writable.register(self._sock, select.POLLOUT)
-        except ValueError:  # closed: `send` says so
+        descriptor = self._sock.fileno()
+        if descriptor < 0:  # closed: `send` says so
             return True
+        writable = poller()
+        writable.register(descriptor, WRITABLE)
         return bool(writable.poll(timeout * 1000))
 
     def shut_down(self) -> None:
@@ -185,13 +185,7 @@ def connect(
     Raises:
         ConnectError: the host is not known, refuses, is silent, or its certificate is not trusted.
     """
-    if not hasattr(select, "poll"):
-        taken = "eventlet.monkey_patch() has taken away" if "eventlet" in sys.modules else "this system lacks"
-        instead = "; use gevent, threads or asyncio" if "eventlet" in sys.modules else ""
-        raise UnsupportedError(
-            f"redelivery runs on Linux and macOS: sockets are waited for by select.poll, which {taken}{instead};"
-            " vm:// needs none"
-        )
+    _refuse_eventlet()
     deadline = monotonic() + timeout
     name = f"{host}:{port}"
     problem: OSError | None = None
@@ -257,6 +251,15 @@ def until_writable(stream: Stream, deadline: float) -> Flow[None]:
     yield Writable(stream, deadline)
 
 
+def _refuse_eventlet() -> None:
+    patcher = sys.modules.get("eventlet.patcher")
+    if patcher is not None and patcher.is_monkey_patched("select"):
+        raise UnsupportedError(
+            "sockets are waited for by select.poll, which eventlet.monkey_patch() has taken away;"
+            " use gevent, threads or asyncio; vm:// needs none"
+        )
+
+
 def _resolve(host: str, port: int, timeout: float) -> Flow[Sequence[Address]]:
     asked = Lookup(host, port, monotonic() + timeout)
     yield asked
@@ -271,7 +274,7 @@ def _reach(sock: socket.socket, target: tuple[object, ...], deadline: float) -> 
     """Connect. Raises OSError."""
     code = sock.connect_ex(target)
     if code not in (0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR):
-        raise OSError(code, os.strerror(code))
+        raise _error(code)
     while True:
         try:
             sock.getpeername()
@@ -284,7 +287,11 @@ def _reach(sock: socket.socket, target: tuple[object, ...], deadline: float) -> 
         yield Writable(sock, deadline)
         code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
-            raise OSError(code, os.strerror(code))
+            raise _error(code)
+
+
+def _error(code: int) -> OSError:
+    return OSError(code, getattr(socket, "errorTab", {}).get(code) or os.strerror(code))  # Windows has the first
 
 
 def _shake_hands(sock: ssl.SSLSocket, deadline: float) -> Flow[None]:

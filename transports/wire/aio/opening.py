@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from redelivery.model.errors import UnsupportedError
 from redelivery.transports.flows import Lookup, Opening, Pause, Readable, Writable
 from redelivery.transports.wire.clock import monotonic
 
@@ -36,7 +37,13 @@ async def _ready(add: Callable[..., Any], remove: Callable[[int], object], descr
         if not ready.done():
             ready.set_result(None)
 
-    add(descriptor, end)
+    try:
+        add(descriptor, end)
+    except NotImplementedError:
+        raise UnsupportedError(
+            f"asyncio's {type(loop).__name__} cannot watch sockets: use"
+            " asyncio.Runner(loop_factory=asyncio.SelectorEventLoop); vm:// needs none"
+        ) from None
     timer = loop.call_later(max(0.0, deadline - monotonic()), end)
     try:
         await ready

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import os
-import select
 import socket
 import threading
 from collections.abc import Callable, Collection, Sequence
@@ -18,10 +17,10 @@ from typing import Final
 
 from redelivery.transports.runtime import Owner, Task, Watch
 from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.polls import CLOSED_BY_PEER, READABLE, poller
 
 _NEVER: Final = float("inf")
 _NOTHING: Final = (_NEVER, -1)  # when a task is due that is not known, and its number
-_CLOSED_BY_PEER: Final = getattr(select, "POLLRDHUP", 0)  # Linux has it
 
 
 class Housekeeper:
@@ -84,7 +83,7 @@ class Housekeeper:
     def watch_end(self, descriptor: int, watch: Watch) -> None:
         """Call ``watch`` when the peer has closed, until it says False. Where the system does not say, never."""
         with self._lock:
-            if descriptor >= 0 and _CLOSED_BY_PEER:
+            if descriptor >= 0 and CLOSED_BY_PEER:
                 self._ends[watch] = descriptor
                 self._need(-_NEVER)
 
@@ -131,7 +130,7 @@ class Housekeeper:
             ready = _ready((wake.fileno(), *watched), ends, timeout)
             self._asleep_until = -_NEVER
             for descriptor, events in ready:
-                if descriptor in watched and events & ~_CLOSED_BY_PEER:
+                if descriptor in watched and events & ~CLOSED_BY_PEER:
                     self._call_watch(descriptor, watched[descriptor], self._watched, self.watch)
                 elif descriptor in ends:
                     self._call_watch(descriptor, ends[descriptor], self._ends, self.watch_end)
@@ -178,11 +177,11 @@ class Housekeeper:
 
 def _ready(inputs: Collection[int], ends: Collection[int], timeout: float | None) -> list[tuple[int, int]]:
     """The descriptors that have input, or were closed by their peer, and what of it."""
-    poll = select.poll()
+    poll = poller()
     for descriptor in ends:
-        poll.register(descriptor, _CLOSED_BY_PEER)
+        poll.register(descriptor, CLOSED_BY_PEER)
     for descriptor in inputs:
-        poll.register(descriptor, select.POLLIN | (_CLOSED_BY_PEER if descriptor in ends else 0))
+        poll.register(descriptor, READABLE | (CLOSED_BY_PEER if descriptor in ends else 0))
     return poll.poll(None if timeout is None else timeout * 1000)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import select
 import socket
 import threading
 import time
 
 from redelivery.transports.flows import Lookup, Opening, Pause, Readable, Writable
 from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.polls import READABLE, WRITABLE, poller
 from redelivery.transports.wire.threads.guard import interruptible, interruption_point
 
 
@@ -18,9 +18,9 @@ def fulfil(wish: Opening) -> None:
     interruption_point()
     match wish:
         case Readable(where, deadline):
-            _wait(where.fileno(), select.POLLIN, deadline)
+            _wait(where.fileno(), READABLE, deadline)
         case Writable(where, deadline):
-            _wait(where.fileno(), select.POLLOUT, deadline)
+            _wait(where.fileno(), WRITABLE, deadline)
         case Pause(seconds):
             time.sleep(seconds)
         case Lookup():
@@ -31,7 +31,7 @@ def fulfil(wish: Opening) -> None:
 def _wait(descriptor: int, event: int, deadline: float) -> None:
     if descriptor < 0:  # closed: the next call says so
         return
-    poll = select.poll()
+    poll = poller()
     poll.register(descriptor, event)
     poll.poll(max(0.0, deadline - monotonic()) * 1000)
 
