@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.policies.readers.documents import address_settings, written
-from typer.testing import CliRunner
+from tests.run.commands import CliRunner
 
 import redelivery
 from redelivery.broker import EmbeddedBroker

@@ -13,7 +13,7 @@ import pytest
 import typer
 from tests.cli.brokers import run
 from tests.examples.tls_front import make_certificates, tls_front
-from typer.testing import CliRunner
+from tests.run.commands import CliRunner
 
 import redelivery
 from redelivery.broker import EmbeddedBroker

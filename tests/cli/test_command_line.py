@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from tests.run.commands import CliRunner
 
 import redelivery
 from redelivery.broker import EmbeddedBroker

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from tests.run.commands import CliRunner
 
 from redelivery.broker import EmbeddedBroker
 from redelivery.cli.app import app

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from typer.testing import CliRunner
+from tests.run.commands import CliRunner
 
 import redelivery
 from redelivery import RedeliveryPolicy, SharedDeadLetterStrategy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner
+from tests.run.commands import CliRunner
 
 from redelivery.broker import EmbeddedBroker
 from redelivery.cli.app import app

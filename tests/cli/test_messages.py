@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from typer.testing import CliRunner, Result
+from tests.run.commands import CliRunner, Result
 
 import redelivery
 from redelivery import Message

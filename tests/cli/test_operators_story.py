@@ -15,8 +15,8 @@ from uuid import uuid4
 import pytest
 from tests.cli.brokers import LOOKED_AT
 from tests.conformance.foreign import Foreign, mapping, section, string
+from tests.run.commands import CliRunner, Result
 from tests.run.forms import brief
-from typer.testing import CliRunner, Result
 
 import redelivery
 from redelivery import Message, RedeliveryPolicy, SharedDeadLetterStrategy

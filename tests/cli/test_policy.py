@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.policies.readers.documents import address_settings, written
-from typer.testing import CliRunner, Result
+from tests.run.commands import CliRunner, Result
 
 from redelivery.cli.app import app
 

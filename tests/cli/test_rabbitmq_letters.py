@@ -13,8 +13,8 @@ from uuid import uuid4
 
 import pytest
 from tests.conformance.foreign import Foreign
+from tests.run.commands import CliRunner, Result
 from tests.run.rabbitmq import SITES, ManagedSite, broker_of
-from typer.testing import CliRunner, Result
 
 import redelivery
 from redelivery import BrokerDeadLetterStrategy, InvalidDestinationError, Queue, RedeliveryPolicy

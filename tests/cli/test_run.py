@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import pytest
 from tests.client.shell import SOON, eventually
-from typer.testing import CliRunner
+from tests.run.commands import CliRunner
 
 from redelivery.broker import EmbeddedBroker
 from redelivery.cli.app import app

@@ -15,8 +15,8 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
+from tests.run.commands import CliRunner
 from typer.main import get_command
-from typer.testing import CliRunner
 
 import redelivery
 from redelivery.broker import EmbeddedBroker

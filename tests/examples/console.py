@@ -6,7 +6,7 @@ import re
 import shlex
 
 from tests.examples.snippets import Block, shows
-from typer.testing import CliRunner
+from tests.run.commands import CliRunner
 
 from redelivery.cli.app import app
 

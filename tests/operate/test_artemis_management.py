@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 from tests.client.shell import eventually
-from typer.testing import CliRunner, Result
+from tests.run.commands import CliRunner, Result
 
 import redelivery
 from redelivery import (

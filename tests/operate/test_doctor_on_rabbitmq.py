@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.policies.readers.documents import read
 from tests.policies.readers.rabbitmq_site import Site, site, until
-from typer.testing import CliRunner
+from tests.run.commands import CliRunner
 
 import redelivery
 from redelivery.cli.app import app
