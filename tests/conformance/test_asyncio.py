@@ -1,7 +1,7 @@
 """The suite once more over `redelivery.aio`: the same tests, whose stage opens connections of an event loop.
 
-The short form has most of it without real brokers, which see the same bytes from both shells, and on uvloop on one
-pair; the long form has all.
+The short form has most of it without real brokers, which see the same bytes from both shells, and of a rule's modes one
+on each pair, in turns with uvloop on one of them; the long form has all.
 """
 
 from __future__ import annotations

@@ -48,12 +48,14 @@ ONE_OF_A_PROTOCOL: Final = (
     *("test_undone_sends.py", "test_volume.py"),
 )
 KILLS: Final = ("test_kills.py",)  # which name their pair otherwise
+COPIES: Final = "test_asyncio.py"  # of the suite, over the shell of which that for threads is written
 TRACES: Final = "traces/test_traces.py"
 # Of the first form: the rooms whose tests say a rule once for each protocol, and files of them that mean each protocol;
 # what names one; and the files that it leaves out, as they test tests, benchmarks or packages, or start programs.
 ONCE: Final = ("cli", "client", "conformance", "otel", "traces")
 EACH: Final = ("test_raw_bodies.py", "test_uncopyable.py")
 _COPY, _ORIGINAL = re.compile(r"test_asyncio\.py::test_(\w+?)__"), r"test_\1.py::test_"
+LOOPS, OF_LOOPS = "_loops", "test_loop*.py"  # the parameter that is the kind of event loop, and tests of it
 ALIKE: Final = frozenset(("stomp", "amqp", "vm", "threads", "asyncio", "uvloop", *CHEAP_PAIRS))
 NOT_FIRST: Final = (
     *("tests/benchmarks/*.py", "tests/faults/test_*kill*.py", "tests/run/*.py", "tests/test_packaging.py"),
@@ -187,13 +189,16 @@ def _in_turns(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
     """On a real pair one of a rule's modes, kinds and sizes, on the next pair the next one; all on embedded ones.
 
     A recorded scenario, and a rule of a file in `ONE_OF_A_PROTOCOL`, is tried on one real pair of each protocol, a rule
-    of a command in `ONE_PAIR` on one real pair, and other rules on other ones.
+    of a command in `ONE_PAIR` on one real pair, and other rules on other ones. A test of tasks has one kind of event
+    loop, other tests another one, and the suite's copies over asyncio have one of a rule's modes on each embedded pair.
     """
     chosen: dict[str, list[pytest.Item]] = {}
     alike: dict[str, dict[str, list[pytest.Item]]] = {}
-    for item in items:
+    for item in _on_one_loop(items):
         rule, pair = item.nodeid.partition("[")[0], _real_pair(item)
-        if named := _pair_of_a_command(item):
+        if item.path.name == COPIES:
+            alike.setdefault(rule, {}).setdefault(_called(scopes.parameters(item).get("pair")), []).append(item)
+        elif named := _pair_of_a_command(item):
             chosen.setdefault(item.nodeid.replace(named, "", 1), []).append(item)
         elif pair is None:
             yield item
@@ -207,6 +212,17 @@ def _in_turns(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
     for rule, pairs in alike.items():
         for turn, found in enumerate(pairs.values(), rule.endswith("amqp")):
             yield found[turn % len(found)]
+
+
+def _on_one_loop(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+    """Of the tests that differ only in their kind of event loop, one; all of those that are about the loop."""
+    alike: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        name, _, values = item.nodeid.partition("[")
+        loop = "" if item.path.match(OF_LOOPS) else _called(scopes.parameters(item).get(LOOPS))
+        alike.setdefault(f"{name} {values.replace(loop, '', 1)}", []).append(item)
+    for rule, found in alike.items():
+        yield found[crc32(rule.encode()) % len(found)]
 
 
 def _real_pair(item: pytest.Item) -> object | None:

@@ -85,3 +85,44 @@ def test_on_real_brokers_a_rule_of_our_side_has_a_pair_of_each_protocol_and_othe
         assert pairs == ("amqp-a", "amqp-b", "amqp-c", "stomp-a", "stomp-b")
         assert len(set(modes[:3])) == len(set(modes[3:])) == 2
         assert modes[0] != modes[3]
+
+
+OF_LOOPS = """
+import pytest
+
+class Kind:
+    broker, cannot = None, {}
+    def __init__(self, name): self.name = name
+
+PAIRS = [Kind("vm"), Kind("stomp-embedded"), Kind("amqp-embedded")]
+
+@pytest.fixture(autouse=True, params=["asyncio", "uvloop"])
+def _loops(request): pass
+
+@pytest.mark.parametrize("mode", ["auto", "client", "transacted"])
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_modes(pair, mode): pass
+
+@pytest.mark.parametrize("number", range(20))
+def test_alone(number): pass
+"""
+
+
+def test_a_rule_of_tasks_has_one_event_loop_and_a_copy_of_the_suite_each_mode_on_another_pair(
+    run: Run, pytester: pytest.Pytester
+) -> None:
+    run("-k", "nothing")
+    for file in ("test_asyncio.py", "test_loop.py", "test_close.py"):
+        (pytester.path / file).write_text(OF_LOOPS, encoding="utf-8")
+    lines = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--collect-only", "-q").outlines
+
+    def found(test: str) -> list[tuple[str, ...]]:
+        return sorted(tuple(line.partition("[")[2].strip("]").split("-")) for line in lines if test in line)
+
+    copies, alone = found("asyncio.py::test_modes["), found("close.py::test_alone[")
+    assert {each[1] for each in copies} == {"amqp", "stomp", "vm"}
+    assert len(copies) == 3
+    assert {"auto", "client", "transacted"} < {value for each in copies for value in each}
+    assert len(alone) == 20
+    assert {"asyncio", "uvloop"} < {value for each in alone for value in each}
+    assert len(found("loop.py::test_alone[")) == 40
