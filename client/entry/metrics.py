@@ -1,4 +1,4 @@
-"""An application's numbers as a page for Prometheus, in its text format 0.0.4, which needs no library.
+"""An application's numbers, and a page of them for Prometheus, in its text format 0.0.4, which needs no library.
 
 https://prometheus.io/docs/instrumenting/exposition_formats. What a listener's number is of, its labels say:
 ``destination`` (``queue://orders``) and ``listener``, the name of the handler.
@@ -51,9 +51,9 @@ class Family(NamedTuple):
     samples: Mapping[Labels, int]
 
 
-def page(app: RunningApp) -> str:
-    """The page of metrics."""
-    return "".join(map(_family, families((app,))))
+def page(app: RunningApp, accept: str = "") -> tuple[bytes, str]:  # noqa: ARG001  # as `library_page`
+    """The page of metrics and its content type, without a library."""
+    return "".join(map(_family, families((app,)))).encode("utf-8", "backslashreplace"), CONTENT_TYPE
 
 
 def families(apps: Sequence[RunningApp]) -> Iterator[Family]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
-from redelivery.client.entry.metrics import CONTENT_TYPE, RunningApp, page
+from redelivery.client.entry.metrics import RunningApp, page
 from redelivery.model.errors import ConfigError
 
 _TEXT: Final = "text/plain; charset=utf-8"
@@ -24,7 +24,7 @@ def probes(app: RunningApp, port: int, bind: str) -> Iterator[int]:
         ConfigError: the port cannot be had.
     """
     try:
-        server = _ProbeServer((bind, port), type("_PagesOfApp", (_Pages,), {"app": app}))
+        server = _ProbeServer((bind, port), type("_PagesOfApp", (_Pages,), {"app": app, "page": staticmethod(_page())}))
     except (OSError, OverflowError) as error:
         raise ConfigError(f"--health-port {port}: {bind} cannot be listened on: {error}") from error
     thread = threading.Thread(target=server.serve_forever, args=(_POLL,), name="redelivery-probes", daemon=True)
@@ -37,6 +37,14 @@ def probes(app: RunningApp, port: int, bind: str) -> Iterator[int]:
         server.server_close()
 
 
+def _page() -> Callable[[RunningApp, str], tuple[bytes, str]]:
+    try:
+        from redelivery.client.entry.library import library_page
+    except ImportError:  # prometheus-client is not installed
+        return page
+    return library_page
+
+
 class _ProbeServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False  # one that is slow ends by its time-out
@@ -47,6 +55,7 @@ class _ProbeServer(ThreadingHTTPServer):
 
 class _Pages(BaseHTTPRequestHandler):
     app: RunningApp
+    page: staticmethod[[RunningApp, str], tuple[bytes, str]]
     timeout = _SECONDS
 
     def do_GET(self) -> None:
@@ -57,7 +66,7 @@ class _Pages(BaseHTTPRequestHandler):
             case "/ready":
                 self._answer(*self._ready())
             case "/metrics":
-                self._answer(200, page(self.app), CONTENT_TYPE)
+                self._answer(200, *self.page(self.app, self.headers.get("Accept", "")))
             case _:
                 self._answer(404, "there are /live, /ready and /metrics\n")
 
@@ -71,8 +80,8 @@ class _Pages(BaseHTTPRequestHandler):
         names = [each._settings.name for each in self.app.containers if not each.healthy]
         return 503, f"not ready: {', '.join(names)}\n"
 
-    def _answer(self, status: int, text: str, kind: str = _TEXT) -> None:
-        body = text.encode("utf-8", "backslashreplace")
+    def _answer(self, status: int, text: str | bytes, kind: str = _TEXT) -> None:
+        body = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))

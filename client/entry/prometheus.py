@@ -9,11 +9,12 @@ from time import perf_counter
 from typing import Any, Final, Self
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from redelivery.client.containers.base import BaseContainer
 from redelivery.client.entry.app import App
+from redelivery.client.entry.library import library_metrics
 from redelivery.client.entry.metrics import RunningApp, families
 from redelivery.client.shells.connection import BaseConnection
 from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
@@ -127,14 +128,8 @@ class PrometheusObserver(Collector):
         """For prometheus-client: the state of what is watched."""
         self._watched = [each for each in self._watched if each() is not None]
         apps = _running([each for each in (reference() for reference in self._watched) if each is not None])
-        for name, kind, help, samples in families(apps) if apps else ():
-            if name in _COUNTED_HERE:
-                continue
-            make = CounterMetricFamily if kind == "counter" else GaugeMetricFamily
-            family = make(name, help, labels=[label for label, _ in next(iter(samples), ())])
-            for labels, value in samples.items():
-                family.add_metric([text for _, text in labels], value)
-            yield family
+        found = families(apps) if apps else ()
+        return library_metrics(each for each in found if each.name not in _COUNTED_HERE)
 
     def describe(self) -> Sequence[Metric]:
         """For prometheus-client: nothing is known before somebody watches."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.request import Request, urlopen
 from uuid import uuid4
 
 import pytest
@@ -53,7 +55,7 @@ class Worker:
             raise ValueError(message.body)
 
     def value(self, name: str) -> float:
-        found = [value for each, labels, value in metrics(page(self.app)) if each == f"redelivery_{name}"]
+        found = [value for each, labels, value in metrics(page(self.app)[0].decode()) if each == f"redelivery_{name}"]
         assert len(found) == 1, (name, found)
         return found[0]
 
@@ -69,6 +71,17 @@ def worker() -> Iterator[tuple[EmbeddedBroker, Worker]]:
             made.connection.close()
 
 
+@pytest.fixture(params=["prometheus-client", "none"])
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Whether prometheus-client is installed."""
+    if request.param == "none":
+        monkeypatch.delitem(sys.modules, "redelivery.client.entry.library", raising=False)
+        monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    else:
+        pytest.importorskip("prometheus_client")
+    return str(request.param)
+
+
 def test_an_application_is_live_and_is_ready_while_it_consumes() -> None:
     with worker() as (_, at), probes(at.app, 0, HERE) as port:
         assert asked(port, "/live") == (200, "live\n")
@@ -82,7 +95,7 @@ def test_an_application_is_live_and_is_ready_while_it_consumes() -> None:
         at.app.connection, at.app.containers = None, ()
         assert asked(port, "/ready") == (503, "not ready: it does not listen yet, or has ended\n")
         assert asked(port, "/live") == (200, "live\n")
-        assert "redelivery_connected 0" in asked(port, "/metrics")[1].splitlines()
+        assert ("redelivery_connected", {}, 0.0) in list(metrics(asked(port, "/metrics")[1]))
     with pytest.raises(OSError, match="refused"):
         socket.create_connection((HERE, port), 5)
 
@@ -105,6 +118,32 @@ def test_metrics_count_what_the_listener_does() -> None:
         assert (at.value("blocked_sends"), at.value("dead_letters_stuck"), at.value("connections_total")) == (0, 0, 1)
 
 
+def test_the_page_has_the_same_samples_with_and_without_the_library(library: str) -> None:
+    with worker() as (broker, at), at.container, probes(at.app, 0, HERE) as port:
+        broker.send("orders", "bad")
+        eventually(lambda: at.value("dead_letters_total") == 1, within=10)
+        own, kind = page(at.app)
+        with urlopen(f"http://{HERE}:{port}/metrics", timeout=10) as answer:
+            text, headers = answer.read().decode(), answer.headers
+        assert headers["Content-Type"] == kind == "text/plain; version=0.0.4; charset=utf-8"
+        assert int(headers["Content-Length"]) == len(text)
+        assert list(metrics(text)) == list(metrics(own.decode()))
+        assert ("redelivery_connected 1.0" in text) == (library == "prometheus-client")  # which writes floats
+
+
+@pytest.mark.parametrize("library", ["prometheus-client"], indirect=True)
+def test_prometheus_gets_the_format_that_it_asks_for(library: str) -> None:
+    accept = {"Accept": "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"}
+    with worker() as (_, at), probes(at.app, 0, HERE) as port:
+        asks = Request(f"http://{HERE}:{port}/metrics", headers=accept)  # ours
+        with urlopen(asks, timeout=10) as answer:  # noqa: S310  # ours
+            text = answer.read().decode()
+            assert answer.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0;"), library
+        assert text.endswith("# EOF\n")
+        assert [each for each in metrics(text) if each[0] == "redelivery_connections_total"]
+
+
+@pytest.mark.usefixtures("library")
 def test_top_shows_them_of_the_application() -> None:
     with worker() as (broker, at), at.container, probes(at.app, 0, HERE) as port:
         broker.send("orders", "bad")
@@ -141,7 +180,7 @@ def test_names_are_escaped_as_the_format_says() -> None:
 
         handle.__qualname__ = name
         container = connection.listener_container(redelivery.Queue("q\\x"), handle)
-        found = list(metrics(page(RunningApp(connection, [container]))))
+        found = list(metrics(page(RunningApp(connection, [container]))[0].decode()))
     labels = {"destination": "queue://q\\x", "listener": name}
     assert ("redelivery_workers", labels, 0.0) in found
     assert [value for each, _, value in found if each == "redelivery_connected"] == [1.0]
@@ -152,7 +191,7 @@ def test_it_is_prometheus_text() -> None:
     with worker() as (broker, at), at.container:
         broker.send("orders", "good")
         eventually(lambda: at.value("succeeded_total") == 1, within=10)
-        families = {each.name: each for each in parser.text_string_to_metric_families(page(at.app))}
+        families = {each.name: each for each in parser.text_string_to_metric_families(page(at.app)[0].decode())}
     deliveries = families["redelivery_deliveries"]
     assert deliveries.type == "counter"
     (sample,) = deliveries.samples
