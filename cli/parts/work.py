@@ -102,7 +102,8 @@ class LetterWork:
             limit = "" if self.selection.limit is None else f"{self.selection.limit} of "
             letters = f"{limit}the letters of {self.selection.queue} (nobody has looked into it)"
         if self.planned.stay:
-            complain("dlq", f"{self.planned.stay} stay; the first of them: {self.planned.why}")
+            stay = "1 stays" if self.planned.stay == 1 else f"{self.planned.stay} stay"
+            complain("dlq", f"{stay}; the first of them: {self.planned.why}")
         skipped = len(self.planned.skipped)
         if skipped:
             complain("dlq", f"{skipped} skipped: replayed as often as --max-replays allows, and back (0: no limit)")

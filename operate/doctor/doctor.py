@@ -271,6 +271,7 @@ def _inspected(
             sleep(watch)
         after = inspector.states(chosen.queues) if watch > 0 else before
         unchecked += after.unchecked
+        unchecked += inspector.unnamed
         dead = chosen.dead_letters | inspector.holding_dead_letters(after.queues)
         asked = frozenset(each.name for each in queues if isinstance(each, Queue))
         yield from check_queues(before.queues, after.queues, dead, asked)

@@ -27,7 +27,7 @@ from redelivery.operate.doctor.statistics import classic_queues, has_statistics
 from redelivery.operate.management.artemis import ArtemisManagement
 from redelivery.operate.management.browsing import browsed
 from redelivery.operate.management.interface import Management
-from redelivery.operate.management.opening import management_of
+from redelivery.operate.management.opening import lists_none, management_of
 from redelivery.transports.wire.clock import epoch_ms
 
 _SECONDS: Final = 5.0
@@ -121,6 +121,13 @@ class Inspector:
     def lists_all(self) -> bool:
         """Check whether the broker itself says which queues it has."""
         return is_embedded(self._connection) or self._managed is not None or managed_as(self._connection) is not None
+
+    @property
+    def unnamed(self) -> tuple[str, ...]:
+        """The sentence that queues which nobody named were not looked at, where the broker does not list them."""
+        if self.lists_all or describes_queues(self._connection):  # whose look says it
+            return ()
+        return (f"queues that nobody named: {lists_none(self._connection)}",)
 
     @cached_property
     def _managed(self) -> Management | None:

@@ -85,6 +85,7 @@ def overview(
     inspector = Inspector(connection, counted, kept=looked_at)
     seen = inspector.states(chosen.queues)
     unchecked += seen.unchecked
+    unchecked += inspector.unnamed
     names = frozenset(each.name for each in asked)
     known: dict[str, str] = {}
     for name, state in seen.queues.items():

@@ -41,3 +41,13 @@ def management_of(connection: Connection) -> Management | None:
         case "activemq":
             return ClassicManagement(address)
     return None
+
+
+def lists_none(connection: Connection) -> str:
+    """That this broker says of no queue that it is there, and what to do."""
+    meta, dialect = connection.metadata, connection.dialect
+    said = f"{meta.provider_name} lists no queues over {meta.protocol}: name them by --queue"
+    if management_of(connection) is None and dialect in EXAMPLES:
+        said += f", or name its management, --management {EXAMPLES[dialect]}"
+    instead = INSTEAD.get(dialect)
+    return said if instead is None else f"{said}, or {instead}"

@@ -15,7 +15,7 @@ from redelivery.operate.doctor.chosen import choose
 from redelivery.operate.doctor.doctor import own_rules
 from redelivery.operate.doctor.inspect import Inspector
 from redelivery.operate.doctor.observed import ObservedQueue, is_called_dead
-from redelivery.operate.management.opening import EXAMPLES, INSTEAD, management_of
+from redelivery.operate.management.opening import lists_none
 from redelivery.operate.watching.rates import Look, Sample
 
 _WILD: Final = frozenset("*?")
@@ -53,7 +53,7 @@ class BrokerWatch:
         self._source = " ".join(filter(None, (meta.provider_name, meta.provider_version, "over", meta.protocol)))
         if not self._inspector.lists_all and not self._names:
             self._inspector.states(())  # which says it better, where it says nothing at all
-            raise UnsupportedError(self._named_only())
+            raise UnsupportedError(lists_none(connection))
         self._dead = self._dead_letter_queues()
 
     def poll_once(self) -> Look:
@@ -90,14 +90,6 @@ class BrokerWatch:
         except JMSError:
             return frozenset()
         return choose(rules, ()).dead_letters
-
-    def _named_only(self) -> str:
-        said = f"{self._provider} lists no queues over {self._connection.metadata.protocol}: name them by --queue"
-        dialect = self._connection.dialect
-        if management_of(self._connection) is None and dialect in EXAMPLES:
-            said += f", or name its management, --management {EXAMPLES[dialect]}"
-        instead = INSTEAD.get(dialect)
-        return said if instead is None else f"{said}, or {instead}"
 
 
 def _queue(name: str) -> Queue:

@@ -166,7 +166,7 @@ def test_what_names_no_origin_stays(broker: EmbeddedBroker) -> None:
     fail(broker, ("a1", ValueError("x")))
     done = run(broker, "replay", DLQ, "--yes")
     assert done.stdout == "1 replayed\n"
-    assert "1 stay; the first of them: letter " in done.stderr
+    assert "1 stays; the first of them: letter " in done.stderr
     assert (bodies(broker, DLQ), bodies(broker, "orders")) == (["of nobody"], ["a1"])
 
 

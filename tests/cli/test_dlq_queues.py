@@ -79,6 +79,21 @@ def test_a_look_that_was_cut_short_is_the_first_again(url: str, receipts: Path) 
     assert listed(url)["ActiveMQ.DLQ"]["grew"] == 0
 
 
+@embedded
+def test_queues_that_nobody_named_are_said_to_be_unseen(url: str) -> None:
+    """As ActiveMQ Classic, which lists none over STOMP: an empty ActiveMQ.DLQ is not all that there is."""
+    fail(url, "orders", "shop.DLQ", ValueError("x"))
+    fail(url, "bills", "ActiveMQ.DLQ", ValueError("x"))
+    assert "queues that nobody named" not in run(url, "dlq").stderr  # the embedded broker lists them
+    blind = ("--dialect", "activemq")
+    for command in (("dlq",), ("doctor",)):
+        done = run(url, *command, *blind, code=None)
+        assert "not checked: queues that nobody named: " in done.output
+        assert "lists no queues over" in done.output
+        assert "shop.DLQ" not in done.output
+    assert "shop.DLQ" in run(url, "dlq", "--queue", "shop.DLQ", *blind).stdout
+
+
 @pytest.mark.parametrize("url", HIDDEN[:2], indirect=True)
 def test_a_broker_that_lists_none_names_the_way(url: str) -> None:
     assert "reports its queues over" in run(url, "dlq", code=1).stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 import runpy
@@ -73,10 +74,44 @@ def test_the_archives_are_whole_and_named_by_their_checksums(made: Path) -> None
         assert len({each.date_time for each in opened.infolist()}) == 1
     for line in (f"Version: {VERSION}", "License-Expression: Apache-2.0 AND 0BSD", "Requires-Python: >=3.11"):
         assert f"\n{line}\n" in metadata
+    assert "](docs/" not in metadata  # a package index does not have the files
+    assert "The documentation: a first queue, the guide" in metadata
+    digest = base64.urlsafe_b64encode(hashlib.sha256(metadata.encode()).digest()).rstrip(b"=").decode()
+    with zipfile.ZipFile(wheel) as opened:
+        assert f"\n{info}/METADATA,sha256={digest},{len(metadata.encode())}\n" in opened.read(f"{info}/RECORD").decode()
     with tarfile.open(sdist) as sources:
+        assert _read(sources, f"redelivery-{VERSION}/PKG-INFO") == metadata
         names = {each.name.partition("/")[2] for each in sources}
         assert {(each.uid, each.gid, each.uname, each.issym()) for each in sources} == {(0, 0, "", False)}
     assert {"CHANGELOG.md", "LICENSE", "README.md", "scripts/build_backend.py", "web/static/htmx.min.js"} <= names
+
+
+def _read(sources: tarfile.TarFile, name: str) -> str:
+    file = sources.extractfile(name)
+    assert file is not None
+    return file.read().decode()
+
+
+DESCRIBED = b"""Name: x
+Version: 1.2
+%b
+See [the guide](docs/guide.md#top), [limits](#limits), ![a demo](docs/demo.svg) and [PyPI](https://pypi.org).
+
+```python
+print(handlers[0](message.txt))
+```
+"""
+ADDRESS = b"https://example.org/shop"
+
+
+def test_links_of_the_long_description_lead_somewhere_or_are_text() -> None:
+    backend = runpy.run_path(str(ROOT / "scripts" / "build_backend.py"))
+    text = backend["for_an_index"](DESCRIBED % b"").decode()
+    assert "See the guide, limits,  and [PyPI](https://pypi.org)." in text
+    assert "handlers[0](message.txt)" in text
+    text = backend["for_an_index"](DESCRIBED % b"Project-URL: Source, %b\n" % ADDRESS).decode()
+    assert "[the guide](https://example.org/shop/blob/v1.2/docs/guide.md#top), limits" in text
+    assert "![a demo](https://example.org/shop/raw/v1.2/docs/demo.svg)" in text
 
 
 @pytest.mark.timeout(600)

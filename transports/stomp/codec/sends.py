@@ -181,7 +181,7 @@ class SendEncoder:
                 self.has_maps = True
                 return head + b"transformation:%b\n" % self._dialect.map_transformation.encode(), write_map(body)
             case _:
-                raise MessageFormatError(f"a {body_kind(body)} body cannot travel over STOMP to this broker")
+                raise MessageFormatError(f"a {body_kind(body)} body cannot travel over STOMP here: send text (JSON)")
 
     def _text(self, head: bytes, body: str) -> tuple[bytes, bytes]:
         payload = encode_text(body)
