@@ -30,4 +30,11 @@ def _run() -> None:
         sys.exit(f"redelivery: the command line needs {error.name}; from the clone: pip install '.[cli]'")
     if logging.lastResort is not None:  # what the library logs where no command sets logging up
         logging.lastResort.setFormatter(VisibleFormatter())
+        logging.lastResort.addFilter(_is_news)
     app()
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Check whether no command says the same: one whose connection is lost for good ends with that error."""
+    said = record.args if isinstance(record.args, tuple) else ()
+    return record.name != "redelivery.connection" or said[1:2] != ("",)

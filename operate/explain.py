@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from redelivery.model.destinations import Destination
+from redelivery.operate.shown import number_of
 from redelivery.operate.simulate import Simulation, simulate
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import DestinationRules
@@ -24,7 +25,7 @@ class Explained:
     def __str__(self) -> str:
         if self.together is None:
             return str(self.broker)
-        total = "attempts without an end" if self.together.total is None else f"{self.together.total} attempts"
+        total = "attempts without an end" if self.together.total is None else number_of(self.together.total, "attempt")
         end = "" if self.together.total is None else f", then {self.together.ends}"
         lines = [f"together: {total}{end}", f"decides: {self.together.wins}"]
         lines += [f"warning: {each}" for each in self.together.warnings]

@@ -23,6 +23,11 @@ _MOST_MARKS: Final = 4  # on one character; more of them reach into the lines ab
 _ASSIGNED: Final = (range(0x20000), range(0xE0000, 0xE1000))  # where there are any of these
 
 
+def number_of(number: int, one: str, many: str = "") -> str:
+    """``1 letter``, ``2 letters``."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
+
+
 def visible(text: object, limit: int | None = None, *, lines: bool = False) -> str:
     r"""A value as a str in which nothing acts on its reader: ESC is shown as ``\x1b``, U+202E as ``\u202e``.
 

@@ -9,6 +9,7 @@ from itertools import chain, islice, repeat
 from typing import Final, Literal, TypeAlias
 
 from redelivery.model.destinations import Destination
+from redelivery.operate.shown import number_of
 from redelivery.policies.brokers.formats import URL
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import Address, Delay, DestinationRules, listed_delays
@@ -55,7 +56,7 @@ class Simulation:
     warnings: tuple[str, ...]
 
     def __str__(self) -> str:
-        total = "without an end" if self.total is None else f"{self.total} attempts"
+        total = "without an end" if self.total is None else number_of(self.total, "attempt")
         lines = [f"{self.rules.destination} ({self.rules.broker}): {total}, then {self.ends}"]
         if self.total is None:
             lines = [f"{self.rules.destination} ({self.rules.broker}): {total}"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.operate.shown import number_of
 from redelivery.operate.simulate import Simulation, simulate
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import Address, DestinationRules, counted, duration_text
@@ -116,7 +117,7 @@ def _shown(together: Simulation) -> tuple[str, str, str]:
     if together.total is None:
         return "no limit", "", ""
     at = f"{together.attempts[-1].at:.6g} s" if together.total == len(together.attempts) else ""
-    return f"{together.total} attempts", at, together.ends
+    return number_of(together.total, "attempt"), at, together.ends
 
 
 def _as_dict(together: Simulation) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from redelivery.model.version import VERSION
-from redelivery.operate.shown import visible
+from redelivery.operate.shown import number_of, visible
 from redelivery.web.guard import FORM, form_token
 
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"))
@@ -45,6 +45,11 @@ def number(count: int | None) -> str:
     return "-" if count is None else f"{count:,}".replace(",", "\u202f")
 
 
+def counted(count: int, one: str, many: str = "") -> str:
+    """``1 letter``, ``2 letters``, as `number` has it."""
+    return number_of(count, one, many).replace(str(count), number(count), 1)
+
+
 def plain(destination: object) -> str:
     """A queue by its name alone, as most are; another destination with its scheme."""
     return str(destination).removeprefix("queue://")
@@ -58,7 +63,7 @@ _environment = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_environment.filters |= {"at": at, "ago": ago, "number": number, "plain": plain}
+_environment.filters |= {"at": at, "ago": ago, "number": number, "counted": counted, "plain": plain}
 _environment.tests["printable"] = str.isprintable  # or a form could not hand it on
 _environment.globals |= {"version": VERSION}
 for _each in ("base.html", "parts.html", "queues.html"):  # now, or the first page would wait for their compilation

@@ -27,6 +27,7 @@ from redelivery.operate.letters.groups import Group, described, described_letter
 from redelivery.operate.letters.records import to_record
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.letters.states.resolved import Resolution
+from redelivery.operate.shown import number_of
 from redelivery.policies.dead_letter_headers import PASSPORT
 
 _LONG: Final = 2000  # characters of a value that `show` prints
@@ -182,7 +183,7 @@ def _passport(said: DeadLetterInfo | None) -> Iterator[str]:
     if said is None or said.passport is None:
         return
     if tried := len(said.passport.attempts):
-        yield "1 attempt" if tried == 1 else f"{tried} attempts"
+        yield number_of(tried, "attempt")
     if said.passport.application is not None:
         yield said.passport.application
 

@@ -12,6 +12,7 @@ from rich.status import Status
 from rich.text import Text
 
 from redelivery.operate.letters.canary import Progress as Canaries
+from redelivery.operate.shown import number_of
 
 _T = TypeVar("_T")
 
@@ -60,8 +61,7 @@ class Watching(Status):
     """A context in which canaries are watched: how many are still waiting, and how long until it is decided."""
 
     def __init__(self, count: int, wait: float, wanted: bool = True) -> None:
-        canaries = "1 canary" if count == 1 else f"{count} canaries"
-        sent = f"{canaries} sent; what follows is replayed when they have been handled"
+        sent = f"{number_of(count, 'canary', 'canaries')} sent; what follows is replayed when they have been handled"
         shows = wanted and sys.stderr.isatty()
         super().__init__(sent, console=_CursorConsole(quiet=not shows))
         if wanted and not shows:

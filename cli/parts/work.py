@@ -25,6 +25,7 @@ from redelivery.operate.letters.receipts.writer import ReceiptWriter, state_fold
 from redelivery.operate.letters.routes import Leaving, Route, new_run
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.management.taking import NoQueueError
+from redelivery.operate.shown import number_of
 
 __all__ = ["LetterWork", "meant", "state_folder"]
 
@@ -97,7 +98,7 @@ class LetterWork:
         """
         self.planned = plan(self._connection, self.selection, self._route, noted, kept=self._keep)
         count = len(self.planned.ids)
-        letters = "1 letter" if count == 1 else f"{count} letters"
+        letters = number_of(count, "letter")
         if self.planned.unseen:
             limit = "" if self.selection.limit is None else f"{self.selection.limit} of "
             letters = f"{limit}the letters of {self.selection.queue} (nobody has looked into it)"
@@ -169,14 +170,8 @@ class LetterWork:
     @contextmanager
     def cut_short(self) -> Iterator[None]:
         """Say, where the run ends too soon, how far it has come and by which command it is gone on with."""
-        with cut_short(None if self._receipt is None else self._receipt.path):
-            try:
-                yield
-            except (JMSError, KeyboardInterrupt) as error:
-                if not isinstance(error, CanaryError | NoQueueError):
-                    print(f"{self.moved} letters had been moved before", file=sys.stderr)
-                    self.say_receipt()
-                raise
+        with cut_short(None if self._receipt is None else self._receipt.path, moved=lambda: self.moved):
+            yield
 
     def end(self) -> None:
         """Say what was done. Raises NothingError: nothing was."""
@@ -210,15 +205,17 @@ class LetterWork:
 
 
 @contextmanager
-def cut_short(receipt: Path | None, again: str = "resume") -> Iterator[None]:
-    """Say, where a run ends too soon, by which command it is gone on with."""
+def cut_short(receipt: Path | None, again: str = "resume", moved: Callable[[], int] | None = None) -> Iterator[None]:
+    """Say, where a run ends too soon, by which command it is gone on with, and how many it had moved."""
     try:
         yield
     except (CanaryError, NoQueueError):  # it was to end, or nothing was begun
         raise
     except (JMSError, KeyboardInterrupt) as error:
+        before = "" if moved is None else f"{number_of(moved(), 'letter')} moved before; "
         if receipt is not None:
-            error.add_note(f"once the cause is fixed, 'redelivery dlq {again} {shlex.quote(str(receipt))}' goes on")
+            command = f"redelivery dlq {again} {shlex.quote(str(receipt))}"
+            error.add_note(f"{before}once the cause is fixed, '{command}' goes on")
         raise
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
-from redelivery.operate.shown import visible
+from redelivery.operate.shown import number_of, visible
 from redelivery.policies.brokers.rules import DestinationRules
 from redelivery.policies.files.places import Unread
 
@@ -65,7 +65,7 @@ class Report:
 
     def __str__(self) -> str:
         errors = sum(each.level == "error" for each in self.findings)
-        numbers = f"{_number(errors, 'error')}, {_number(len(self.findings) - errors, 'warning')}"
+        numbers = f"{number_of(errors, 'error')}, {number_of(len(self.findings) - errors, 'warning')}"
         lines = [f"{self.broker or self.config or 'no broker'}: {numbers}"]
         reasons: dict[tuple[Level, str, str], list[Finding]] = {}  # many queues, one reason
         for each in self.findings:
@@ -89,10 +89,6 @@ def removed(title: str, rules: DestinationRules, given_up: str, do: str) -> Find
     when = given_up if rules.counts == "give-ups" else f"after {rules.maximum} {rules.counts}"
     what = f"{title}: a message is removed {when} ({rules.removed_because})"
     return Finding("error", "removed", what, LOST, do)
-
-
-def _number(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def in_order(findings: list[Finding]) -> tuple[Finding, ...]:

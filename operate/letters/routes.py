@@ -12,6 +12,7 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
 from redelivery.operate.letters.records import dead_letter_record, failed_properties
+from redelivery.operate.shown import number_of
 from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION, RUN, application_properties
 
 REPLAYED: Final = "redeliveryReplay"
@@ -68,8 +69,8 @@ def back(to: Destination | None, run: str, most: int = 0) -> Route:
         before = replays_of(letter)
         if most and before >= most:
             raise ReplayedOftenError(
-                f"letter {letter.message_id} was replayed {before} times, and is here again: it is skipped, unless "
-                "--max-replays says otherwise (0: no limit)"
+                f"letter {letter.message_id} was replayed {number_of(before, 'time')}, and is here again: it is "
+                "skipped, unless --max-replays says otherwise (0: no limit)"
             )
         copy.properties = {**application_properties(copy.properties), REPLAYED: run, REPLAYS: before + 1}
         return Leaving(copy, target, letter.priority, letter.persistent)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 from uuid import uuid4
 
@@ -47,6 +49,32 @@ def test_rabbitmq_has_several(redelivery_rabbitmq: RealBroker, protocol: str) ->
     assert got(listed, queue) is None
     with pytest.raises(JMSError):
         got(f"{url}/nowhere", queue)
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol", "says"),
+    [
+        ("rabbitmq", "stomp", "Virtual host '/' access denied"),
+        ("rabbitmq", "amqp", "insufficient permissions for the virtual host, '/' unless the URL names another"),
+        ("rabbitmq4", "stomp", "Virtual host '/' access denied"),
+        ("rabbitmq4", "amqp", "user 'second' has no permission for its default virtual host, as a rule '/'"),
+    ],
+)
+def test_rabbitmq_refuses_a_user(request: pytest.FixtureRequest, name: str, protocol: str, says: str) -> None:
+    broker: RealBroker = request.getfixturevalue(f"redelivery_{name}")
+    if broker.provider is None:
+        pytest.skip("a broker that was started elsewhere has only what it was given")
+    url = url_of(broker, protocol).replace("guest:guest", f"{SECOND}:{SECOND}")
+    with pytest.raises(JMSError) as raised, redelivery.connect(url) as connection, connection.session() as session:
+        session.consumer("orders").receive(timeout=5)
+    assert says in str(raised.value)
+    command = [sys.executable, "-m", "redelivery", "dlq", "purge", "orders", "--yes", "--url", url]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)  # noqa: S603  # ourselves
+    first, *more = run.stderr.splitlines()
+    assert run.returncode == 1
+    assert first.startswith("redelivery dlq purge: ")
+    assert says in first
+    assert len(more) == ("moved before; once the cause is fixed" in run.stderr)
 
 
 @pytest.mark.parametrize("protocol", ["stomp", "amqp"])

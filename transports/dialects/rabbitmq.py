@@ -171,3 +171,9 @@ DIALECT: Final = Dialect(
     virtual_host="vhost:{}",
     counted_properties=frozenset(("x-acquired-count", "x-delivery-count")),  # of quorum queues
 )
+
+
+def closed_after_login(user: str | None, vhost: str | None) -> str:
+    """Explain what version 4 says in no words."""
+    host = "its default virtual host, as a rule '/'" if vhost is None else f"its virtual host {vhost!r}"
+    return f"RabbitMQ does so where user {user!r} has no permission for {host} (set_permissions)"

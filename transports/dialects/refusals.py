@@ -42,6 +42,7 @@ STOMP_WORDS: Final[tuple[tuple[str, type[JMSError]], ...]] = (
     ("access denied", SecurityError),
     ("bad credentials", SecurityError),
     ("password is invalid", SecurityError),
+    ("login account is not valid", SecurityError),  # HornetQ
     ("login failed", SecurityError),
     ("authentication", SecurityError),
     ("permission", SecurityError),
@@ -95,6 +96,10 @@ AMQP_DENIED_AT_FIRST: Final = "PERFORM_ACTION(connect) is denied"
 # What to do where the broker's own words do not say it.
 AMQP_HINTS: Final[tuple[tuple[str, str], ...]] = (
     ("non-durable message store cannot accept durable message", " Use send(…, persistent=False): it keeps nothing."),
+    (
+        "was refused: insufficient permissions",  # RabbitMQ 3, where a session begins
+        " for the virtual host, '/' unless the URL names another (set_permissions)",
+    ),
 )
 # Of an attach. Classic: the selector is the only field that it reads.
 AMQP_SELECTOR_REFUSED: Final = "amqp:invalid-field"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from redelivery.operate.doctor.findings import LOST, Finding, removed, without_limit
+from redelivery.operate.shown import number_of
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import DestinationRules
 from redelivery.policies.redelivery import RedeliveryPolicy
@@ -103,7 +104,7 @@ def check_client(title: str, rules: DestinationRules, client: RedeliveryPolicy) 
     wanted = client.maximum_redeliveries
     if 0 <= wanted < rules.maximum:
         return
-    allows = "any number of deliveries" if wanted < 0 else f"{wanted + 1} deliveries"
+    allows = "any number of deliveries" if wanted < 0 else number_of(wanted + 1, "delivery", "deliveries")
     fate = f"sends it to {rules.dead_letter}" if rules.dead_letter else "removes it"
     yield Finding(
         "warning" if rules.dead_letter or rules.kept else "error",

@@ -22,6 +22,7 @@ from redelivery.operate.letters.replaying.planned import PlannedReplays
 from redelivery.operate.letters.replaying.widening import Canary, WatchingStage, Widening, not_shown
 from redelivery.operate.letters.routes import Leaving, Route, back, elsewhere, nowhere
 from redelivery.operate.letters.selection import Selection
+from redelivery.operate.shown import number_of
 
 
 def resume(
@@ -68,9 +69,9 @@ def resume(
         writer.end(len(proof.taken) + count)
     if missing:
         raise JMSError(
-            f"{count} more; {missing} letters that were meant are not on {receipt.queue} now: somebody holds them, "
-            "or has taken them, or they were not persistent and the broker was started again; where it was killed just "
-            "now, try again in a few seconds"
+            f"{count} more; {number_of(missing, 'letter that was meant is', 'letters that were meant are')} not on "
+            f"{receipt.queue} now: held or taken by somebody, or not persistent and the broker was started again; "
+            "where it was killed just now, try again in a few seconds"
         )
     return count
 

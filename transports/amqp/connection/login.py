@@ -24,7 +24,7 @@ from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.connection.sasl import HEADER, Sasl, mechanisms
 from redelivery.transports.amqp.engine import AmqpEngine
 from redelivery.transports.dialects.detect import amqp_virtual_host
-from redelivery.transports.dialects.rabbitmq import OLD_PROTOCOL
+from redelivery.transports.dialects.rabbitmq import OLD_PROTOCOL, closed_after_login
 from redelivery.transports.dialects.refusals import AMQP_DENIED_AT_FIRST
 from redelivery.transports.seam import Flow, Pause, TransportOptions
 from redelivery.transports.wire.cleartext import warn_of_cleartext
@@ -81,6 +81,9 @@ def _try_to_log_in(options: TransportOptions, port: int) -> Flow[tuple[Stream, A
     except BaseException as error:
         stream.close()
         engine.dispose()
+        if isinstance(error, ConnectionLostError) and sasl.done:
+            why = closed_after_login(options.username, options.params.get(VHOST, options.vhost))
+            raise ConnectError(f"{error}, after it had taken the login: {why}") from error
         if isinstance(error, ConnectionLostError):
             alert = refused_by_alert(error.__cause__)
             wants = "TLS (amqps://) or not" if tls is None else "a client certificate"
