@@ -60,18 +60,17 @@ class Inspector:
 
     Args:
         most: messages of a queue that are counted by browsing, where nobody says how many it has.
-        kept: of these, the first so many stay in ``heads``.
+        kept: of these, the first so many are kept, so that nobody need browse once more.
 
     Attributes:
         counted: ``most``, where the last look counted by browsing.
-        heads: what such a look saw, by the queue's name, so that nobody need browse once more.
     """
 
     def __init__(self, connection: Connection, most: int = BROWSED, kept: int = 0) -> None:
         self._connection = connection
         self._most, self._kept = most, kept
         self.counted: int | None = None
-        self.heads: dict[str, list[Message]] = {}
+        self._heads: dict[str, list[Message]] = {}
 
     def states(self, names: Iterable[str]) -> Seen:
         """The queues of the broker where it lists them, else those of these names that exist or can be browsed.
@@ -109,13 +108,21 @@ class Inspector:
         return frozenset(name for name in asked[:MOST] if self._begins_with_dead_letter(name))
 
     def _begins_with_dead_letter(self, name: str) -> bool:
-        head = self.heads.get(name) or browsed(self._connection, Queue(name), limit=1)
         try:
-            return any(message.dead_letter is not None for message in islice(head, 1))
+            return any(message.dead_letter is not None for message in self.head(name, 1))
         except ConnectionLostError:
             raise
         except JMSError:
             return False
+
+    def head(self, name: str, most: int) -> Iterator[Message]:
+        """The first messages of a queue, so many at most: those that were seen when they were counted, or browsed now.
+
+        Raises:
+            JMSError: as `browsed`.
+        """
+        seen = self._heads.get(name)
+        return browsed(self._connection, Queue(name), limit=most) if seen is None else islice(seen, most)
 
     @property
     def lists_all(self) -> bool:
@@ -162,7 +169,7 @@ class Inspector:
                 depth, head = _depth(self._connection, name, self._most, self._kept)
                 found[name] = ObservedQueue(name, depth)
                 if self._kept:
-                    self.heads[name] = head
+                    self._heads[name] = head
             except ConnectionLostError:
                 raise
             except JMSError as error:

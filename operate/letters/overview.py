@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +21,7 @@ from redelivery.operate.doctor.doctor import own_rules
 from redelivery.operate.doctor.inspect import BROWSED, Inspector
 from redelivery.operate.doctor.observed import ObservedQueue, is_called_dead
 from redelivery.operate.letters.groups import Group, failed_at, group
-from redelivery.operate.management.browsing import browsed, is_seen
+from redelivery.operate.management.browsing import is_seen
 from redelivery.policies.brokers.policies import BrokerPolicies
 
 LOOKED_AT: Final = 1000
@@ -129,18 +128,15 @@ def _looked_into(
     inspector: Inspector, connection: Connection, state: ObservedQueue, by: str, unchecked: list[str], most: int
 ) -> DeadLetterQueue:
     found = DeadLetterQueue(state.name, by, state.depth)
-    queue = Queue(state.name)
     if not state.depth:
         return found
-    letters = inspector.heads.pop(state.name, None)
     try:
-        if letters is None and not is_seen(connection, queue):
+        if not is_seen(connection, Queue(state.name)):
             unchecked.append(
                 f"the letters of {state.name}: a look would count as a delivery; see 'redelivery dlq groups'"
             )
             return found
-        if letters is None:
-            letters = list(islice(browsed(connection, queue, limit=most), most))
+        letters = list(inspector.head(state.name, most))
     except ConnectionLostError:
         raise
     except JMSError as error:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from redelivery.model.destinations import Destination
 from redelivery.model.messages import Message
+from redelivery.operate.management.interface import PartlyReceived
 from redelivery.operate.management.shown import deaths, headers_of, payload
 from redelivery.transports.amqp.codec.encoding import (
     binary_head,
@@ -54,7 +55,7 @@ def as_amqp(shown: Mapping[str, Any], queue: Destination, version: tuple[int, ..
     return Message.received(_BrowsedOverAmqp(raw, shown, AmqpFormat(dialect, queue), frozenset(headers)), 0, None)
 
 
-class _BrowsedOverAmqp(AmqpMessage):
+class _BrowsedOverAmqp(AmqpMessage, PartlyReceived):
     __slots__ = ("_shown", "_unreceived")
 
     def __init__(self, raw: bytes, shown: Mapping[str, Any], format: AmqpFormat, unreceived: frozenset[str]) -> None:
@@ -63,7 +64,7 @@ class _BrowsedOverAmqp(AmqpMessage):
         self._unreceived = unreceived
 
     def unreceived(self) -> frozenset[str]:
-        """See `redelivery.operate.management.browsing.PartlyReceived`: RabbitMQ 3 hands on no headers of AMQP 0-9-1."""
+        """See `PartlyReceived`: RabbitMQ 3 hands on no headers of AMQP 0-9-1."""
         return self._unreceived
 
     def noted(self) -> Mapping[str, object]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 from itertools import islice
-from typing import Final, Protocol, TypeGuard, runtime_checkable
+from typing import Final
 from weakref import WeakKeyDictionary
 
 from redelivery.client.entry.sync import Connection
@@ -19,7 +18,7 @@ from redelivery.model.errors import InvalidDestinationError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.selectors.selector import Selector
 from redelivery.model.values import Value, to_epoch_ms
-from redelivery.operate.management.interface import Management
+from redelivery.operate.management.interface import Management, PartlyReceived
 from redelivery.operate.management.opening import EXAMPLES, INSTEAD, management_of
 from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION
 
@@ -103,17 +102,10 @@ def _value(message: Message, name: str) -> Value:
     return message.properties.get(name)
 
 
-@runtime_checkable
-class PartlyReceived(Protocol):
-    """A source that a management shows, where a consumer over the connection's protocol gets less."""
-
-    def unreceived(self) -> frozenset[str]:
-        """The names of headers that a consumer does not get."""
-
-
 def check_received(letter: Message, properties: Mapping[str, object]) -> None:
     """Raises UnsupportedError: a consumer gets less of a letter than ``properties``, with which it is to be sent."""
-    names: frozenset[str] = letter.source.unreceived() if _is_partly_received(letter.source) else frozenset()
+    source = letter.source
+    names: frozenset[str] = source.unreceived() if isinstance(source, PartlyReceived) else frozenset()
     lost = sorted(names & properties.keys())
     if not lost and names and ORIGINAL_DESTINATION in properties and ORIGINAL_DESTINATION not in letter.properties:
         lost = ["x-death"]  # by which alone the broker says why it is here
@@ -127,15 +119,6 @@ def check_received(letter: Message, properties: Mapping[str, object]) -> None:
 def keep(connection: Connection, queue: Destination) -> None:
     """Look into this queue by the management once, from now on, and show what was seen then again."""
     _kept.setdefault(connection, {}).setdefault(queue.name, None)
-
-
-def _is_partly_received(source: object) -> TypeGuard[PartlyReceived]:
-    return _are_partly_received(type(source))  # type: ignore[arg-type]  # mypy takes the hash of its objects for its own
-
-
-@lru_cache(maxsize=100)
-def _are_partly_received(kind: type) -> bool:
-    return issubclass(kind, PartlyReceived)  # which takes longer than all else that a letter is checked for
 
 
 @contextmanager

@@ -46,6 +46,19 @@ class ManagedQueue:
         return None if self.ready is None else self.ready + (self.unacknowledged or 0)
 
 
+class PartlyReceived:
+    """A source that a management shows, where a consumer over the connection's protocol gets less.
+
+    No `Protocol`: to ask whether a source is one takes longer than all else that a letter is checked for.
+    """
+
+    __slots__ = ()
+
+    def unreceived(self) -> frozenset[str]:
+        """The names of headers that a consumer does not get."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """The price of one look into a queue.
