@@ -200,6 +200,34 @@ def test_what_hornetq_has_given_up_goes_home_unseen(redelivery_hornetq: RealBrok
     assert "its JMX console shows them" in refused
 
 
+@may_hide
+def test_what_expired_on_hornetq_goes_home_unseen(redelivery_hornetq: RealBroker) -> None:
+    """Nobody can look into its queues; who receives such a letter sees where it was, and that it expired."""
+    origin, url = f"expiring.{uuid4().hex[:10]}", redelivery_hornetq.stomp_url
+    said = {"destination": f"jms.queue.{origin}", "story": origin, "tenant": "eu", "persistent": "true"}
+    with closing((raw := Raw(url)).socket):
+        for body in (b"one", b"two"):
+            raw.ok("SEND", body, **said, expires=str(int(time.time() * 1000) + 50))
+    selector = f"story = '{origin}'"
+    with redelivery.connect(url) as connection, connection.session("client") as session:
+        letter = session.consumer("ExpiryQueue", selector=selector).receive(timeout=_WAIT)
+        assert letter is not None
+        assert letter.dead_letter is not None
+        assert (letter.dead_letter.origin, letter.dead_letter.expired) == (redelivery.Queue(origin), True)
+        assert letter.dead_letter.at is not None
+    assert "lets nobody look into a queue" in run(url, "dlq", "ls", "ExpiryQueue", code=1).stderr
+    moved = run(url, "dlq", "move", "ExpiryQueue", "--to", f"{origin}.kept", "--where", selector, "--yes", code=None)
+    assert moved.stdout == "2 moved\n", moved.output
+    assert run(url, "dlq", "replay", f"{origin}.kept", "--yes").stdout == "2 replayed\n"
+    with redelivery.connect(url) as connection, connection.session() as session:
+        consumer = session.consumer(origin)
+        found = [message for _ in range(2) if (message := consumer.receive(timeout=_WAIT)) is not None]
+    assert [(each.body, each.expiration, each.properties["tenant"]) for each in found] == [
+        ("one", None, "eu"),  # for ever, or it would expire again
+        ("two", None, "eu"),
+    ]
+
+
 def _text(body: str | bytes) -> str:
     return body if isinstance(body, str) else body.decode()
 

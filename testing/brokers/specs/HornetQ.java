@@ -26,6 +26,7 @@ import org.hornetq.spi.core.security.HornetQSecurityManagerImpl;
  */
 public class HornetQ {
     static final SimpleString DEAD_LETTERS = new SimpleString("jms.queue.DLQ");
+    static final SimpleString EXPIRED = new SimpleString("jms.queue.ExpiryQueue");
 
     public static void main(String[] arguments) throws Exception {
         Configuration configuration = new ConfigurationImpl();
@@ -43,7 +44,11 @@ public class HornetQ {
         AddressSettings full = new AddressSettings();
         full.setMaxSizeBytes(65536);
         full.setAddressFullMessagePolicy(AddressFullMessagePolicy.FAIL);
+        AddressSettings expiring = new AddressSettings();
+        expiring.setExpiryAddress(EXPIRED);
+        configuration.setMessageExpiryScanPeriod(500);
         configuration.getAddressesSettings().put("#", all);
+        configuration.getAddressesSettings().put("jms.queue.expiring.#", expiring);
         configuration.getAddressesSettings().put("jms.queue.full.#", full);
         if (arguments.length > 4) {
             FileConfiguration file = new FileConfiguration("file:" + arguments[4]);
@@ -70,6 +75,7 @@ public class HornetQ {
         server.addProtocolManagerFactory(new QueueMakingStomp());
         server.start();
         make(server, DEAD_LETTERS.toString());
+        make(server, EXPIRED.toString());
     }
 
     static TransportConfiguration acceptor(String protocol, String host, String port) {

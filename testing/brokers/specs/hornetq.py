@@ -6,6 +6,7 @@ queue when it is first named. Its AMQP cannot acknowledge, and is there to be re
 | queue | is |
 |---|---|
 | `full.#` | refuses a send as soon as it holds 64 KiB (address-full-policy FAIL) |
+| `expiring.#` | sends what expires there to `ExpiryQueue`, within a second |
 | `allowed.#` | the only queues that the user `restricted` (password `restricted`) may send to; he may read all |
 """
 
