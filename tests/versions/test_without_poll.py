@@ -48,20 +48,28 @@ with redelivery.connect(broker.stomp_url, reconnect=again, observer=observe) as 
         assert consumer.receive(timeout=60).body == "second"
 """
 CLOSE = """
-waits = threading.Event()
+def until_it_waits(thread):
+    while True:
+        frame = sys._current_frames().get(thread.ident)
+        while frame is not None:
+            if frame.f_code.co_qualname == "Selecting.poll":
+                return
+            frame = frame.f_back
+        time.sleep(0.005)
+
 with redelivery.connect(broker.stomp_url) as connection:
     consumer = connection.session().consumer("nothing")
     got = []
-    thread = threading.Thread(target=lambda: (waits.set(), got.append(consumer.receive())))
+    thread = threading.Thread(target=lambda: got.append(consumer.receive()))
     thread.start()
-    waits.wait()
+    until_it_waits(thread)
     consumer.close()
     thread.join(60)
     assert got == [None], got
     consumer = connection.session().consumer("nothing")
     thread = threading.Thread(target=lambda: got.append(consumer.receive()))
     thread.start()
-connection.close()
+    until_it_waits(thread)
 thread.join(60)
 assert got == [None, None], got
 """
