@@ -212,7 +212,8 @@ def cut_short(receipt: Path | None, again: str = "resume", moved: Callable[[], i
     except (CanaryError, NoQueueError):  # it was to end, or nothing was begun
         raise
     except (JMSError, KeyboardInterrupt) as error:
-        before = "" if moved is None else f"{number_of(moved(), 'letter')} moved before; "
+        least = "at least " if isinstance(error, KeyboardInterrupt) else ""  # the last commit may have been made
+        before = "" if moved is None else f"{least}{number_of(moved(), 'letter')} moved before; "
         if receipt is not None:
             command = f"redelivery dlq {again} {shlex.quote(str(receipt))}"
             error.add_note(f"{before}once the cause is fixed, '{command}' goes on")

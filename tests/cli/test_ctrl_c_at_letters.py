@@ -61,6 +61,7 @@ def test_a_run_names_its_receipt_and_goes_on(url: str, letters: str, receipts: P
     said = interrupted(url, "dlq", command, letters, *options, commit=2, after=after)
     file = receipt(receipts)
     assert f"'redelivery dlq resume {file}' goes on" in said
+    assert f"at least {BATCH} letters moved before; " in said  # also where the commit had just been made
     gone = LETTERS if after else BATCH
     assert len(orders(url, letters)) == LETTERS - gone
     more = LETTERS - gone
