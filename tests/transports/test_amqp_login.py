@@ -241,9 +241,16 @@ def after_the_open(end: PeerEnd) -> None:
     end.take("open")
 
 
-@pytest.mark.parametrize("script", [at_once, after_the_choice, after_the_open])
-def test_a_peer_that_hangs_up_is_an_error_that_says_so(script: Callable[[PeerEnd], None]) -> None:
-    with ScriptedPeer(script) as peer, pytest.raises(ConnectError, match="instead of answering"):
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        (at_once, "instead of answering: is it an AMQP 1.0 port"),
+        (after_the_choice, "instead of answering: is it an AMQP 1.0 port"),
+        (after_the_open, "after it had taken the login: .* has no permission for its default virtual host"),
+    ],
+)
+def test_a_peer_that_hangs_up_is_an_error_that_says_so(script: Callable[[PeerEnd], None], says: str) -> None:
+    with ScriptedPeer(script) as peer, pytest.raises(ConnectError, match=says):
         Client(peer.port, **LOGIN)
 
 
