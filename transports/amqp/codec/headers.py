@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from redelivery.model.destinations import Destination
@@ -53,7 +53,8 @@ class AmqpFormat:
         self.dialect = dialect
         self.destination = destination
         self.known: Known | None = None  # how the last one began: the next is likely to
-        self.sent_to = lru_cache(maxsize=256)(lambda address, kind: _sent_to(address, kind, dialect, destination))
+        # by the address and the encoded annotations, which are the same object in messages that begin alike
+        self.sent_to = lru_cache(maxsize=256)(partial(_sent_to, dialect=dialect, here=destination))
 
 
 class AmqpHeaders:
@@ -79,17 +80,16 @@ class AmqpHeaders:
 
     def headers(self) -> tuple[Any, ...]:
         """The headers of `redelivery.model.content.columns`, times as epoch milliseconds. Raises MessageFormatError."""
-        usual = self.header("message_id")
         self._field(SUBJECT)  # all of them are decoded
         if not self._fields:  # they are longer than most: one by one
-            names = ("destination", "reply_to", "correlation_id", "type")
+            names = ("message_id", "destination", "reply_to", "correlation_id", "type")
             more = ("priority", "persistent", "group_id", "group_sequence")
             some, others = map(self.header, names), map(self.header, more)
-            return (usual, *some, _sent(self) or 0, self.expires_at(), *others)
-        _, _, to, subject, reply_to, correlation_id, _, _, _, sent, group, sequence, _ = self._fields[: len(NO_FIELDS)]
+            return (*some, _sent(self) or 0, self.expires_at(), *others)
+        at, _, to, subject, reply_to, correlation_id, _, _, _, sent, group, sequence, _ = self._fields[: len(NO_FIELDS)]
         durable, priority, _, _, _ = self._header()
         return (
-            usual,
+            (read_usual_id(self.raw, at) or read_message_id(self.raw, at)) if at else None,
             self.format.destination if to is None else _to(self),
             None if reply_to is None else _reply_to(self),
             read_correlation_id(self.raw, correlation_id) if correlation_id else None,
@@ -133,12 +133,6 @@ class AmqpHeaders:
         place = self.place(field)
         return place if field in IDS else read(self.raw, place)[0] if place else None
 
-    def _annotation(self, *names: str) -> Any:
-        annotations = read_annotations((self._found or self._find())[1])
-        for name in names:
-            if name in annotations:
-                return annotations[name]
-        return None
 
 
 def _message_id(message: AmqpHeaders) -> str | None:
@@ -151,29 +145,32 @@ def _correlation_id(message: AmqpHeaders) -> str | bytes | None:
     return read_correlation_id(message.raw, place) if place else None
 
 
-def _named(message: AmqpHeaders, field: int, *annotations: str) -> tuple[str, int | None] | None:
-    """An address, and what the JMS annotation says of its kind."""
-    address = message._field(field)
-    if not isinstance(address, str):
-        return None
-    kind = message._annotation(*annotations)
+def _kind(encoded: bytes, *names: str) -> int | None:
+    """The kind of an address, by the first of these annotations that is there."""
+    annotations = read_annotations(encoded)
+    kind = next((annotations[name] for name in names if name in annotations), None)
     if isinstance(kind, str):
         kind = _OLD_KINDS.get(",".join(sorted(word.strip() for word in kind.split(","))))
-    return address, kind if isinstance(kind, int) else None
+    return kind if isinstance(kind, int) else None
 
 
 def _reply_to(message: AmqpHeaders) -> Destination | None:
-    named, made = _named(message, REPLY_TO, "x-opt-jms-reply-to", "x-opt-reply-type"), message.format
-    return None if named is None else from_address(*named, made.dialect, made.destination)
+    address, made = message._field(REPLY_TO), message.format
+    if not isinstance(address, str):
+        return None
+    kind = _kind((message._found or message._find())[1], "x-opt-jms-reply-to", "x-opt-reply-type")
+    return from_address(address, kind, made.dialect, made.destination)
 
 
 def _to(message: AmqpHeaders) -> Destination:
-    named = _named(message, TO, "x-opt-jms-dest", "x-opt-to-type")
-    return message.format.destination if named is None else message.format.sent_to(*named)
+    address = message._field(TO)
+    if not isinstance(address, str):
+        return message.format.destination
+    return message.format.sent_to(address, (message._found or message._find())[1])
 
 
-def _sent_to(address: str, kind: int | None, dialect: AmqpDialect, here: Destination) -> Destination:
-    found = from_address(address, kind, dialect, here)
+def _sent_to(address: str, encoded: bytes, *, dialect: AmqpDialect, here: Destination) -> Destination:
+    found = from_address(address, _kind(encoded, "x-opt-jms-dest", "x-opt-to-type"), dialect, here)
     return here if found is None else consumed(found, here, dialect.capabilities)
 
 
@@ -198,9 +195,10 @@ def _group_sequence(message: AmqpHeaders) -> int | None:
 
 
 def _delivery_time(message: AmqpHeaders) -> datetime | None:
-    at = message._annotation("x-opt-delivery-time")
+    annotations = read_annotations((message._found or message._find())[1])
+    at = annotations.get("x-opt-delivery-time")
     if not isinstance(at, int):
-        delay, sent = message._annotation("x-opt-delivery-delay"), _sent(message)
+        delay, sent = annotations.get("x-opt-delivery-delay"), _sent(message)
         at = sent + delay if sent and isinstance(delay, int) else 0
     return from_epoch_ms(at)
 
