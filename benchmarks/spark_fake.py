@@ -1,11 +1,12 @@
 """The data source `jms-fake`: the executor's receiver with something out of nowhere in the place of a broker.
 
 All that comes after is the product's: segments, the log, offsets, and what Spark reads; of messages the columns too.
-The source `idle` beside it does nothing at all.
+The source `idle` beside it does nothing at all, `clock` has the times that have passed.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Self
@@ -28,7 +29,7 @@ from redelivery.spark.rows.digests import Key
 from redelivery.spark.rows.schema import arrow_schema
 from redelivery.spark.source import DefaultSource
 
-FORMAT, IDLE = "jms-fake", "idle"
+FORMAT, IDLE, CLOCK = "jms-fake", "idle", "clock"
 # As many rows as are asked for, made once; as many messages, of which rows are made; and nothing.
 ROWS, MESSAGES, EMPTY = Queue("bench.rows"), Queue("bench.messages"), Queue("bench.empty")
 BODY: Final = "x" * 1024
@@ -92,6 +93,42 @@ class IdleReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
     def read(self, partition: InputPartition) -> Iterator[Any]:
         del partition
         yield from ()
+
+
+class ClockSource(DataSource):  # type: ignore[misc]  # as above
+    """So many rows a second, each with its own time in nanoseconds: what is late of it is Spark's."""
+
+    @classmethod
+    def name(cls) -> str:
+        return CLOCK
+
+    def schema(self) -> str:
+        return "body binary"
+
+    def streamReader(self, schema: Any) -> ClockReader:
+        del schema
+        return ClockReader(float(self.options["rate"]))
+
+
+class ClockReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
+    """Counts the rows since 1970."""
+
+    def __init__(self, rate: float) -> None:
+        self._pause = 1e9 / rate
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"row": int(time.time_ns() // self._pause)}
+
+    def latestOffset(self, start: Mapping[str, Any], limit: object = None) -> dict[str, int]:
+        del start, limit
+        return self.initialOffset()
+
+    def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
+        return [InputPartition((start["row"], end["row"]))]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        for row in range(partition.value[0] + 1, partition.value[1] + 1):
+            yield (str(int(row * self._pause)).encode(),)
 
 
 class Ready(Probe):

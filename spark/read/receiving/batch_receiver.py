@@ -45,7 +45,8 @@ log = logging.getLogger(__name__)
 
 COUNTS: Final = ("received", "duplicates", "deadLetters", "dropped")
 _WAIT: Final = 0.1  # seconds for a first message, after which `receive` returns None
-_LOOK: Final = 0.05  # seconds after which `pace` is asked again
+_LOOK: Final = 0.05  # seconds after which a connection that is away is looked at again
+_ASK: Final = 0.01  # seconds without a message after which `pace` is asked again: Spark may wait for the batch by now
 _PORTION: Final = 64  # a message that has not arrived yet may take this part of a segment
 _MAYBE_DONE: Final = (InDoubtError, TransactionRolledBackError, *LOST)
 
@@ -271,7 +272,7 @@ class BatchReceiver:
             left = pause.end(began, since, self._seen) - now
             if left <= 0:
                 break
-            messages = self._consumer.receive_many(most, min(left, _LOOK))
+            messages = self._consumer.receive_many(most, min(left, _ASK))
             asked, now = now, monotonic()
             if pause.target < pause.longest:
                 self._seen.took(messages, most, now - asked)

@@ -134,7 +134,6 @@ class AmqpHeaders:
         return place if field in IDS else read(self.raw, place)[0] if place else None
 
 
-
 def _message_id(message: AmqpHeaders) -> str | None:
     place = message._field(MESSAGE_ID)
     return read_message_id(message.raw, place) if place else None
