@@ -14,6 +14,7 @@ from typing import Any, Final
 from tests.reference import docstrings, options
 from tests.reference.docstrings import Link, inline, markdown, parameters_of
 from tests.reference.names import PAGES, SPARK, Name, bases, function_of, is_made, members, names_of, values_of
+from tests.reference.sources import source_of
 
 import redelivery
 from redelivery import events
@@ -94,15 +95,20 @@ def _name(page: str, name: Name) -> list[str]:
         called = callable(value) and "Fixture" not in type(name.value).__name__
         signature = [_signature(name.heading, value)] if called and not _is_alias(value) else []
         text = text_of(value) if not _is_alias(value) else _alias(value)
-        return [*lines, *signature, markdown(text, _known(value), link), ""]
+        return [*lines, *signature, markdown(text, _known(value), link), "", *_source(name)]
     if not is_made(value):
         lines.append(_signature(name.heading, value))
-    lines += [*_bases(value, link), markdown(text_of(value), _known(value), link), "", *_fields(value)]
+    lines += [*_bases(value, link), markdown(text_of(value), _known(value), link), "", *_source(name), *_fields(value)]
     if values := values_of(value):
         lines.append(f"Values: {', '.join(values)}\n")
     for member, static in members(value):
         lines += _member(page, name, member, static)
     return lines
+
+
+def _source(name: Name) -> list[str]:
+    found = source_of(name.heading)
+    return [f"Follows: {found}.\n"] if found else []
 
 
 def _member(page: str, name: Name, member: str, static: Any) -> list[str]:
