@@ -14,6 +14,7 @@ from typing import Final
 from tests.conformance.pairs import Kind
 
 from redelivery.testing.brokers.native import NativeBroker
+from redelivery.testing.brokers.ports import free_ports
 from redelivery.testing.brokers.real import RealBroker, running
 
 NAME: Final = "embedded"
@@ -25,7 +26,7 @@ class Process:
 
     def __init__(self, store: Path) -> None:
         self.host = "127.0.0.1"
-        self.ports: Mapping[str, int] = {"stomp": 0, "amqp": 0}
+        self.ports: Mapping[str, int] = free_ports(("stomp", "amqp"))  # nobody else gets them while it is dead
         self._store = store
         self._process: subprocess.Popen[str] | None = None
 
@@ -34,8 +35,7 @@ class Process:
         command = [*_COMMAND, "--store", str(self._store), *ports]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  # ours
         assert self._process.stdout is not None
-        urls = json.loads(self._process.stdout.readline())
-        self.ports = {protocol: int(urls[protocol].rpartition(":")[2]) for protocol in self.ports}
+        json.loads(self._process.stdout.readline())  # when it is ready
 
     @property
     def process(self) -> int:

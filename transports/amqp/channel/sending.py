@@ -221,10 +221,10 @@ class Sending:
             sender.blocked_senders = None
         if len(sender.queued) > most:
             self.withdraw((last,))
-        if not most:
-            last.on_done = self.report_refusal
         if last.error is not None and (not most or isinstance(last.error, ResourceAllocationError)):
             raise last.error
+        if not most:
+            last.on_done = self.report_refusal
 
     def report_refusal(self, pending: Pending) -> None:
         """Report the refusal of a send that no call waits for."""

@@ -152,13 +152,16 @@ class Sender(Endpoint):
             due = max(self.queued[0][3], self._moved) + self.table.patience
             if now < due:
                 return due
-            self._give_up(self.queued.popleft()[2], self.no_credit())
+            self._give_up(self.queued[0][2], self.no_credit())
+            self.queued.popleft()
         return None
 
     def _expires(self, parts: Parts) -> bool:  # noqa: ARG002  # of the coordinator
         return True
 
     def _give_up(self, pending: Pending, error: JMSError) -> None:
+        """Fail what is still queued: who waits for its room looks there, and must know that it has not left."""
+        pending.error = error
         self.table.unanswered -= 1
         self.table.notifications.answer(pending, error)
 
@@ -233,18 +236,18 @@ class Sender(Endpoint):
 
     def on_end(self, error: JMSError, ours: bool) -> None:
         """See `Endpoint.on_end`: what is not answered fails."""
-        unanswered, queued = list(self.unanswered.values()), [each[2] for each in self.queued]
+        unanswered = list(self.unanswered.values())
         self.unanswered.clear()
         self.published.clear()
-        self.queued.clear()
-        self.table.unanswered -= len(unanswered) + len(queued)
+        self.table.unanswered -= len(unanswered)
         for pending in unanswered:
             self.table.notifications.answer(pending, error)
-        if queued and isinstance(error, ConnectionLostError):
+        if self.queued and isinstance(error, ConnectionLostError):
             cause, error = error, NotSent(f"nothing was sent: it waited for credit: {error}")
             error.__cause__ = cause
-        for pending in queued:
-            self.table.notifications.answer(pending, error)
+        for each in self.queued:
+            self._give_up(each[2], error)
+        self.queued.clear()
         self.on_flow()
         if not ours:
             self.session.links.discard(self)
