@@ -72,15 +72,11 @@ class Columns:
         self._converter = converter
         self._digests = digests
         self._rows: list[Row] = []
-        self._size = 0
+        self.size = 0
+        """Bytes of all bodies and properties, and `ROW_BYTES` a row for the rest."""
 
     def __len__(self) -> int:
         return len(self._rows)
-
-    @property
-    def size(self) -> int:
-        """Bytes of all bodies and properties, and `ROW_BYTES` a row for the rest."""
-        return self._size
 
     @property
     def schema(self) -> Any:
@@ -144,7 +140,7 @@ class Columns:
     def clear(self) -> None:
         """Forget all rows."""
         self._rows = []
-        self._size = 0
+        self.size = 0
 
     def _take(self, message: Message, row: Row) -> int:
         if self._several:
@@ -153,7 +149,7 @@ class Columns:
             row = (*row[:DESTINATION], place, *row[DESTINATION + 1 : DIGEST], digest, row[SIZE])
         self._rows.append(row)
         added: int = row[SIZE] + ROW_BYTES
-        self._size += added
+        self.size += added
         return added
 
     def _batch(self, rows: list[Row]) -> Any:

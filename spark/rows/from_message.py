@@ -53,7 +53,11 @@ def row_of(message: Message, *, variant: bool, converter: Converter | None, dige
         MessageFormatError: a part of it cannot be read, or cannot be a column.
         Exception: whatever the converter raised.
     """
-    body = _body(message) if converter is None else _converted(converter(message))
+    source = message.source
+    if converter is not None:
+        body: Any = _converted(converter(message))
+    else:
+        body = message.body if source is None else source.body()
     raw, kind = body_bytes(body)
     (
         message_id,
@@ -68,7 +72,7 @@ def row_of(message: Message, *, variant: bool, converter: Converter | None, dige
         group,
         sequence,
         own,
-    ) = _columns(message)
+    ) = _fields(message) if source is None else columns_of(source)
     sent = _time(timestamp)
     key_digest = None
     if digests:
@@ -179,13 +183,7 @@ def _headers(message: Message) -> Callable[[str], Any]:
     return partial(getattr, message) if source is None else source.header
 
 
-def _body(message: Message) -> Any:
-    return message.body if message.source is None else message.source.body()
-
-
-def _columns(message: Message) -> MessageColumns:
-    if message.source is not None:
-        return columns_of(message.source)
+def _fields(message: Message) -> MessageColumns:
     return (*(getattr(message, name) for name in HEADERS), message.properties)
 
 

@@ -132,6 +132,13 @@ class AmqpFields(AmqpHeaders):
         Raises:
             MessageFormatError: they cannot be read.
         """
+        return MappingProxyType(self._properties())
+
+    def columns(self) -> MessageColumns:
+        """See `redelivery.model.content.columns`. Raises MessageFormatError."""
+        return (*self.headers(), self._properties())
+
+    def _properties(self) -> dict[str, Value]:
         at = (self._found or self._find())[3]
         own = read_usual_map(self.raw, at) if at else {}
         if own is None:
@@ -139,14 +146,10 @@ class AmqpFields(AmqpHeaders):
             if not isinstance(found, dict):
                 raise MessageFormatError("the application properties of the message are not a map")
             own = _as_properties(found)
-        user = self._field(USER_ID)
+        user = self._fields[USER_ID] if self._fields else self._field(USER_ID)
         if isinstance(user, bytes) and user:
             own["JMSXUserID"] = _text(user)
-        return MappingProxyType(own)
-
-    def columns(self) -> MessageColumns:
-        """See `redelivery.model.content.columns`. Raises MessageFormatError."""
-        return (*self.headers(), self.properties())
+        return own
 
     def _find_expiry(self) -> int:
         try:
