@@ -168,5 +168,6 @@ def test_what_the_system_does_not_take_at_once_arrives_whole_and_in_order(monkey
         sends = [Pending() for _ in range(number)]
         for each, pending in enumerate(sends):
             session.channel.send(text(f"{each:06}{body}"), transacted=False, pending=pending, batched=True)
+        full.set()  # where another thread wrote what did not leave at once
         session.until(lambda: all(each.done for each in sends))
         assert not any(each.error for each in sends)
