@@ -65,17 +65,22 @@ def least(spark: Any, rate: float) -> dict[str, Any]:
     """Measure the same of rows that are there at their time and cost nothing: what Spark alone takes."""
     spark.dataSource.register(ClockSource)
 
-    def wait() -> int:
-        time.sleep(WARM + SECONDS)
-        return 0
-
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        _, found = watched(spark.readStream.format(CLOCK).option("rate", str(rate)).load(), folder, wait)
+        _, found = watched(
+            spark.readStream.format(CLOCK).option("rate", str(rate)).load(), folder, lambda: time.sleep(WARM + SECONDS)
+        )
     return {**found, "receiver": "none", "rate": rate, "sent_per_second": rate}
 
 
-def watched(rows: Any, folder: str, feed: Callable[[], int]) -> tuple[int, dict[str, Any]]:
-    """Run a query while ``feed`` runs, and until it has as many rows as that returns. Raises BenchmarkError: not so."""
+def watched(rows: Any, folder: str, feed: Callable[[], int | None]) -> tuple[int, dict[str, Any]]:
+    """Run a query while ``feed`` runs, and until it has as many rows as that returns; None: however many it has then.
+
+    Returns:
+        The number of its rows, and what was measured.
+
+    Raises:
+        BenchmarkError: it had fewer or more, or none at all.
+    """
     seen, grew = list[tuple[int, float]](), threading.Event()
 
     def take(batch: Any, _: int) -> None:
@@ -89,19 +94,19 @@ def watched(rows: Any, folder: str, feed: Callable[[], int]) -> tuple[int, dict[
         with ThreadPoolExecutor() as pool:
             sent = pool.submit(feed).result()
         until = time.monotonic() + PATIENCE
-        while len(seen) < sent and query.isActive and time.monotonic() < until:
+        while sent is not None and len(seen) < sent and query.isActive and time.monotonic() < until:
             grew.wait(1)
             grew.clear()
     finally:
         query.stop()
-    if len(seen) < sent or not seen:
+    if not seen or (sent is not None and len(seen) != sent):
         raise BenchmarkError(f"{len(seen)} of {sent} rows came: {query.exception()}")
     first = min(seen)[0] + WARM * 1e9
     times = [each for began, each in seen if began >= first]
     source, rest = batch_steps(query.recentProgress)
     found = {"p50_ms": round(statistics.median(times)), "p99_ms": round(statistics.quantiles(times, n=100)[98])}
     found |= {"source_ms": source, "spark_ms": rest, "messages": len(times)}
-    return sent, {**found, "load": round(os.getloadavg()[0], 1)}
+    return len(seen), {**found, "load": round(os.getloadavg()[0], 1)}
 
 
 def batch_steps(progress: Sequence[Any]) -> tuple[int, int]:
@@ -173,12 +178,12 @@ def main() -> None:
                     made = found["cost"] = cost(spark, given.url)
                 else:
                     receiver, _, rate = case.partition("-")
-                    which = (
-                        late(spark, given.url, receiver, float(rate))
-                        if receiver != "none"
-                        else least(spark, float(rate))
+                    one = (
+                        least(spark, float(rate))
+                        if receiver == "none"
+                        else late(spark, given.url, receiver, float(rate))
                     )
-                    made = found["late"][case] = which
+                    made = found["late"][case] = one
                 print(case, json.dumps(made), flush=True)
                 given.output.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     if given.output == OUTPUT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Final
 
 from redelivery.model.destinations import Destination
@@ -53,8 +53,7 @@ class AmqpFormat:
         self.dialect = dialect
         self.destination = destination
         self.known: Known | None = None  # how the last one began: the next is likely to
-        # by the address and the encoded annotations, which are the same object in messages that begin alike
-        self.sent_to = lru_cache(maxsize=256)(partial(_sent_to, dialect=dialect, here=destination))
+        self.sent_to = lru_cache(maxsize=256)(lambda address, kind: _sent_to(address, kind, dialect, destination))
 
 
 class AmqpHeaders:
@@ -144,10 +143,10 @@ def _correlation_id(message: AmqpHeaders) -> str | bytes | None:
     return read_correlation_id(message.raw, place) if place else None
 
 
-def _kind(encoded: bytes, *names: str) -> int | None:
-    """The kind of an address, by the first of these annotations that is there."""
-    annotations = read_annotations(encoded)
-    kind = next((annotations[name] for name in names if name in annotations), None)
+def _kind(message: AmqpHeaders, name: str, old: str) -> int | None:
+    """The kind of an address, by its annotation, or by that of older clients."""
+    annotations = read_annotations((message._found or message._find())[1])
+    kind = annotations.get(name, annotations.get(old))
     if isinstance(kind, str):
         kind = _OLD_KINDS.get(",".join(sorted(word.strip() for word in kind.split(","))))
     return kind if isinstance(kind, int) else None
@@ -157,19 +156,20 @@ def _reply_to(message: AmqpHeaders) -> Destination | None:
     address, made = message._field(REPLY_TO), message.format
     if not isinstance(address, str):
         return None
-    kind = _kind((message._found or message._find())[1], "x-opt-jms-reply-to", "x-opt-reply-type")
-    return from_address(address, kind, made.dialect, made.destination)
+    return from_address(
+        address, _kind(message, "x-opt-jms-reply-to", "x-opt-reply-type"), made.dialect, made.destination
+    )
 
 
 def _to(message: AmqpHeaders) -> Destination:
     address = message._field(TO)
     if not isinstance(address, str):
         return message.format.destination
-    return message.format.sent_to(address, (message._found or message._find())[1])
+    return message.format.sent_to(address, _kind(message, "x-opt-jms-dest", "x-opt-to-type"))
 
 
-def _sent_to(address: str, encoded: bytes, *, dialect: AmqpDialect, here: Destination) -> Destination:
-    found = from_address(address, _kind(encoded, "x-opt-jms-dest", "x-opt-to-type"), dialect, here)
+def _sent_to(address: str, kind: int | None, dialect: AmqpDialect, here: Destination) -> Destination:
+    found = from_address(address, kind, dialect, here)
     return here if found is None else consumed(found, here, dialect.capabilities)
 
 
