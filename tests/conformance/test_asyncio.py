@@ -1,7 +1,7 @@
 """The suite once more over `redelivery.aio`: the same tests, whose stage opens connections of an event loop.
 
-The short form has most of it without real brokers, which see the same bytes from both shells, and of a rule's modes one
-on each pair, in turns with uvloop on one of them; the long form has all.
+The short form has each rule once, on one of the pairs without a real broker, in one of its modes and on one kind of
+event loop, in turns: the pages of both shells have one source. The long form has all.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ SUITE: Final = (
         "undone_sends",
     ),
 )
+pytestmark = pytest.mark.in_turns()
 LONG: Final = ("batches", "big_bodies", "order", "timing")  # what they are about lies below both shells
 
 

@@ -74,6 +74,7 @@ def keep(**row: object) -> None:
 
 
 @pytest.mark.everywhere_in_long_form
+@pytest.mark.in_turns
 @pytest.mark.skipif(not THERE, reason="memory is measured by /proc")
 @pytest.mark.timeout(SECONDS + 5 * PATIENCE)
 @pytest.mark.parametrize("driver", DRIVERS)

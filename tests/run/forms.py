@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Final, TypeVar
 from zlib import crc32
 
@@ -48,7 +49,6 @@ ONE_OF_A_PROTOCOL: Final = (
     *("test_undone_sends.py", "test_volume.py"),
 )
 KILLS: Final = ("test_kills.py",)  # which name their pair otherwise
-COPIES: Final = "test_asyncio.py"  # of the suite, over the shell of which that for threads is written
 TRACES: Final = "traces/test_traces.py"
 # Of the first form: the rooms whose tests say a rule once for each protocol, and files of them that mean each protocol;
 # what names one; and the files that it leaves out, as they test tests, benchmarks or packages, or start programs.
@@ -88,6 +88,8 @@ MARKERS: Final = (
     "long_form(on='embedded', but='vm'): in `make test-all`, not in `make test`; if it says so, on pairs without a "
     "real broker only, or on all pairs but this one",
     "short_form: in `make test` where a real broker is, and in the longer forms; not in the first form",
+    "in_turns(name, …): of the tests that differ only in parameters of these names, or in any, the first and the short "
+    "form have one, with each rule of a file the next one",
     "may_hide: run again where it fails, as Artemis and HornetQ may hide a message (tests/run/again.py)",
     f"everywhere_in_long_form: no broker has a part in it, so `make test` runs it on {', '.join(CHEAP_PAIRS)} only",
 )
@@ -161,11 +163,29 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], possible: Callabl
         return
     kept = [item for item in items if possible(item) and (not brief() or _in_form(item))]
     if brief():
+        kept = list(_marked(kept))
         kept = list(_once(kept) if form() == FIRST else _in_turns(kept))
     left_out = set(items).difference(kept)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
+
+
+def _marked(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+    """Of the tests that differ only in what their mark `in_turns` names, one: with each rule of a file the next one."""
+    alike: dict[tuple[object, ...], list[pytest.Item]] = {}
+    for item in items:
+        mark = item.get_closest_marker("in_turns")
+        if mark is None:
+            alike[item.nodeid,] = [item]
+            continue
+        others = {name: repr(value) for name, value in scopes.parameters(item).items() if name not in mark.args}
+        alike.setdefault((item.nodeid.partition("[")[0], *sorted(others.items() if mark.args else ())), []).append(item)
+    turns: Counter[Path] = Counter()
+    for found in alike.values():
+        turns[found[0].path] += 1
+        able = [item for item in found if _able(item)] or found
+        yield able[turns[found[0].path] % len(able)]
 
 
 def _once(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
@@ -188,22 +208,21 @@ def _once(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
 def _in_turns(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
     """On a real pair one of a rule's modes, kinds and sizes, on the next pair the next one; all on embedded ones.
 
-    A recorded scenario, and a rule of a file in `ONE_OF_A_PROTOCOL`, is tried on one real pair of each protocol, a rule
-    of a command in `ONE_PAIR` on one real pair, and other rules on other ones. A test of tasks has one kind of event
-    loop, other tests another one, and the suite's copies over asyncio have one of a rule's modes on each embedded pair.
+    A rule of a file in `ONE_OF_A_PROTOCOL` is tried on one real pair of each protocol, a recorded scenario and a rule
+    of a command in `ONE_PAIR` on one, and other rules on other ones. A test of tasks has one kind of event loop, other
+    tests another one.
     """
     chosen: dict[str, list[pytest.Item]] = {}
     alike: dict[str, dict[str, list[pytest.Item]]] = {}
     for item in _on_one_loop(items):
         rule, pair = item.nodeid.partition("[")[0], _real_pair(item)
-        if item.path.name == COPIES:
-            alike.setdefault(rule, {}).setdefault(_called(scopes.parameters(item).get("pair")), []).append(item)
-        elif named := _pair_of_a_command(item):
+        if named := _pair_of_a_command(item):
             chosen.setdefault(item.nodeid.replace(named, "", 1), []).append(item)
         elif pair is None:
             yield item
-        elif item.path.match(TRACES) or item.path.name in ONE_OF_A_PROTOCOL:
-            rule += str(scopes.parameters(item).get("scenario", ""))
+        elif item.path.match(TRACES):
+            chosen.setdefault(f"{rule} {scopes.parameters(item)['scenario']}", []).append(item)
+        elif item.path.name in ONE_OF_A_PROTOCOL:
             chosen.setdefault(f"{rule} {_protocol(pair)} {_able(item)}", []).append(item)
         else:
             alike.setdefault(f"{rule} {_protocol(pair)}", {}).setdefault(_called(pair), []).append(item)

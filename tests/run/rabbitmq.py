@@ -13,6 +13,9 @@ from redelivery.operate.management.rabbitmq import RabbitManagement
 from redelivery.testing.brokers.real import RealBroker
 
 SITES: Final = [f"{protocol} {broker}" for broker in ("rabbitmq", "rabbitmq4") for protocol in ("stomp", "amqp")]
+# Of a fixture `site` that has them as parameters: RabbitMQ 3 has no transactions over AMQP, and little to say there.
+OVER_STOMP: Final = pytest.mark.parametrize("site", ["stomp rabbitmq", "stomp rabbitmq4"], indirect=True)
+SAYS_MORE: Final = pytest.mark.parametrize("site", [each for each in SITES if each != "amqp rabbitmq"], indirect=True)
 
 
 def broker_of(request: pytest.FixtureRequest) -> tuple[RealBroker, str]:

@@ -87,42 +87,65 @@ def test_on_real_brokers_a_rule_of_our_side_has_a_pair_of_each_protocol_and_othe
         assert modes[0] != modes[3]
 
 
-OF_LOOPS = """
+MARKED = """
 import pytest
 
 class Kind:
-    broker, cannot = None, {}
-    def __init__(self, name): self.name = name
+    def __init__(self, name, *cannot): self.name, self.cannot = name, dict.fromkeys(cannot)
 
-PAIRS = [Kind("vm"), Kind("stomp-embedded"), Kind("amqp-embedded")]
+PAIRS = [Kind("a"), Kind("b"), Kind("c", "groups")]
+
+@pytest.mark.in_turns("pair")
+@pytest.mark.needs("groups")
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+@pytest.mark.parametrize("mode", ["auto", "client", "transacted"])
+def test_each_mode_on_a_pair(pair, mode): pass
+
+@pytest.mark.in_turns()
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+@pytest.mark.parametrize("mode", ["auto", "client"])
+def test_once(pair, mode): pass
+"""
+
+
+@pytest.mark.parametrize("form", ["first", "short", "all"])
+def test_marked_ones_are_in_turns_where_they_can_say_their_rule(run: Run, pytester: pytest.Pytester, form: str) -> None:
+    run("-k", "nothing")
+    (pytester.path / "test_it.py").write_text(MARKED, encoding="utf-8")
+    os.environ["REDELIVERY_FORM"] = form  # which the fixture sets back
+    options = ("-p", "no:cacheprovider", "--collect-only", "-q", "-o", "markers=needs: of a pair")
+    lines = pytester.runpytest_subprocess(*options).outlines
+    modes = [line.partition("[")[2].strip("]") for line in lines if "each_mode" in line]
+    once = [line for line in lines if "once" in line]
+    if form == "all":
+        assert (len(modes), len(once)) == (9, 6)
+    else:
+        assert [each.partition("-")[0] for each in modes] == ["auto", "client", "transacted"]
+        assert {each.partition("-")[2] for each in modes} == {"a", "b"}
+        assert len(once) == 1
+
+
+OF_LOOPS = """
+import pytest
 
 @pytest.fixture(autouse=True, params=["asyncio", "uvloop"])
 def _loops(request): pass
-
-@pytest.mark.parametrize("mode", ["auto", "client", "transacted"])
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-def test_modes(pair, mode): pass
 
 @pytest.mark.parametrize("number", range(20))
 def test_alone(number): pass
 """
 
 
-def test_a_rule_of_tasks_has_one_event_loop_and_a_copy_of_the_suite_each_mode_on_another_pair(
-    run: Run, pytester: pytest.Pytester
-) -> None:
+def test_a_rule_of_tasks_has_one_event_loop_but_where_it_is_about_that(run: Run, pytester: pytest.Pytester) -> None:
     run("-k", "nothing")
-    for file in ("test_asyncio.py", "test_loop.py", "test_close.py"):
+    for file in ("test_loop.py", "test_close.py"):
         (pytester.path / file).write_text(OF_LOOPS, encoding="utf-8")
     lines = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--collect-only", "-q").outlines
 
     def found(test: str) -> list[tuple[str, ...]]:
         return sorted(tuple(line.partition("[")[2].strip("]").split("-")) for line in lines if test in line)
 
-    copies, alone = found("asyncio.py::test_modes["), found("close.py::test_alone[")
-    assert {each[1] for each in copies} == {"amqp", "stomp", "vm"}
-    assert len(copies) == 3
-    assert {"auto", "client", "transacted"} < {value for each in copies for value in each}
+    alone = found("close.py::test_alone[")
     assert len(alone) == 20
     assert {"asyncio", "uvloop"} < {value for each in alone for value in each}
     assert len(found("loop.py::test_alone[")) == 40

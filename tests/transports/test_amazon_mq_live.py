@@ -30,7 +30,7 @@ from redelivery import ConnectError, InDoubtError, SecurityError, TransactionRol
 from redelivery.broker import EmbeddedBroker
 from redelivery.testing.brokers.specs import activemq
 
-pytestmark = pytest.mark.together("Amazon MQ")
+pytestmark = [pytest.mark.together("Amazon MQ"), pytest.mark.in_turns("connect", "scheme")]
 
 SCHEMES = ("stomp+ssl", "amqp+ssl", "amqps")
 WAIT = 60.0  # seconds for what comes, on a machine that others use, too

@@ -13,6 +13,7 @@ from redelivery import MessageFormatError, RedeliveryPolicy, SharedDeadLetterStr
 from redelivery.testing.brokers.real import RealBroker
 
 SOON = 10.0
+pytestmark = pytest.mark.in_turns("broker")
 ONCE = RedeliveryPolicy(maximum_redeliveries=0)
 OVER_AMQP: tuple[Any, ...] = ("ä chair", "", b"\x00\xff", {"a": 1, "b": "c"}, [1, "two", b"\x03"], None)
 

@@ -23,6 +23,7 @@ from redelivery.transports.seam import TransportOptions
 
 QUORUM = {"x-queue-type": "quorum"}
 USUAL = 20
+pytestmark = pytest.mark.in_turns("site", "closed", "aio")
 
 
 class Quorum(Site):
@@ -148,13 +149,16 @@ def test_a_queue_that_gives_up_at_once_is_said_and_one_that_never_does_is_not(
 
 
 MODES = [AckMode.AUTO, AckMode.CLIENT, AckMode.INDIVIDUAL, AckMode.TRANSACTED]
+NO_TRANSACTIONS = "amqp", AckMode.TRANSACTED
 
 
 @pytest.mark.parametrize("aio", [False, True], ids=["threads", "asyncio"])
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name.lower())
+@pytest.mark.parametrize(
+    ("site", "mode"),
+    [(protocol, mode) for mode in MODES for protocol in ("stomp", "amqp") if (protocol, mode) != NO_TRANSACTIONS],
+    indirect=["site"],
+)
 def test_what_a_session_that_closes_costs(site: Quorum, queue: str, mode: AckMode, aio: bool) -> None:
-    if mode == AckMode.TRANSACTED and site.protocol == "amqp":
-        pytest.skip("there are no transactions over AMQP")
     names = [f"m{number:02}" for number in range(30)]
     site.fill(queue, *names)
     version = asyncio.run(_receive_aio(site, queue, mode)) if aio else _receive(site, queue, mode)

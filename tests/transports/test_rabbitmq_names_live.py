@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.run.rabbitmq import SITES, broker_of
+from tests.run.rabbitmq import OVER_STOMP, SAYS_MORE, SITES, broker_of
 from tests.transports.test_rabbitmq_queues_live import KINDS, SOON, Site
 
 import redelivery
@@ -24,6 +24,7 @@ from redelivery import (
 )
 from redelivery.testing.brokers.real import RealBroker
 
+pytestmark = pytest.mark.in_turns("site")
 NO_QUEUES = 0.3  # seconds, for what would come if it were sent
 
 
@@ -47,14 +48,6 @@ def site(request: pytest.FixtureRequest) -> Iterator[Place]:
     made = Place(*broker_of(request))
     yield made
     made.close()
-
-
-@pytest.fixture
-def looking(site: Place) -> Place:
-    """A broker that says whether a queue is there: not RabbitMQ 3 over AMQP."""
-    if site.protocol == "amqp" and not site.is_4:
-        pytest.skip("RabbitMQ 3 does not say over AMQP whether a queue is there")
-    return site
 
 
 @pytest.fixture
@@ -151,9 +144,9 @@ ABSENT: dict[str, Callable[[str], Queue | str]] = {
 }
 
 
+@SAYS_MORE
 @pytest.mark.parametrize("how", [*ABSENT, "connect"])
-def test_a_queue_that_is_not_there_is_not_made(looking: Place, queue: str, how: str) -> None:
-    site = looking
+def test_a_queue_that_is_not_there_is_not_made(site: Place, queue: str, how: str) -> None:
     options: dict[str, Any] = {} if how in ABSENT else {"declare": False}
     where = ABSENT[how](queue) if how in ABSENT else queue
     with redelivery.connect(site.url, **options) as connection:
@@ -201,9 +194,8 @@ def test_where_a_broker_does_not_say_whether_it_is_there_a_send_is_refused(rabbi
     site.close()
 
 
+@OVER_STOMP
 def test_in_a_transaction_nothing_is_made_either(site: Place, queue: str) -> None:
-    if site.protocol == "amqp":
-        pytest.skip("there are no transactions over AMQP")
     with redelivery.connect(site.url, declare=False) as connection, connection.session("transacted") as session:
         with pytest.raises(InvalidDestinationError, match="there is no such"):
             session.producer(queue).send("lost")
@@ -223,8 +215,8 @@ def test_queues_of_every_kind_are_used_without_being_made(site: Place, queue: st
         session.acknowledge()
 
 
-def test_a_queue_that_is_deleted_is_said_where_it_is_used_next(looking: Place, queue: str) -> None:
-    site = looking
+@SAYS_MORE
+def test_a_queue_that_is_deleted_is_said_where_it_is_used_next(site: Place, queue: str) -> None:
     site.make(queue, durable=True)
     with redelivery.connect(site.url, declare=False) as connection:
         with connection.session() as session:

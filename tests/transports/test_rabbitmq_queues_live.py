@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pika
 import pytest
-from tests.run.rabbitmq import SITES, broker_of, url_of
+from tests.run.rabbitmq import SAYS_MORE, SITES, broker_of, url_of
 
 import redelivery
 from redelivery import (
@@ -23,6 +23,7 @@ from redelivery.testing.brokers.real import RealBroker
 
 ONCE = RedeliveryPolicy(maximum_redeliveries=1, initial_redelivery_delay=0.01, redelivery_delay=0.01)
 SOON = 5.0
+pytestmark = pytest.mark.in_turns("site")
 KINDS: dict[str, dict[str, Any]] = {
     "quorum": {"durable": True, "arguments": {"x-queue-type": "quorum"}},
     "with a dead-letter exchange": {"durable": True, "arguments": {"x-dead-letter-exchange": "amq.fanout"}},
@@ -165,9 +166,8 @@ def test_a_dead_letter_queue_that_is_there_is_taken_as_it_is(site: Site, queue: 
     assert site.depth(queue) == 0
 
 
+@SAYS_MORE
 def test_a_quorum_queue_counts_deliveries(site: Site, queue: str) -> None:
-    if site.protocol == "amqp" and not site.is_4:
-        pytest.skip("RabbitMQ 3 does not say it over AMQP 1.0")
     site.make(queue, **KINDS["quorum"])
     with redelivery.connect(site.url) as connection, connection.session() as session:
         session.producer(Queue(queue)).send("the moon")
@@ -220,9 +220,8 @@ def test_sessions_that_follow_each_other_do_not_hang(site: Site, queue: str) -> 
                     assert session.consumer(Queue(queue)).receive(timeout=SOON) is not None
 
 
+@SAYS_MORE
 def test_a_session_that_follows_one_that_the_broker_ended_does_not_hang(site: Site, queue: str) -> None:
-    if site.protocol == "amqp" and not site.is_4:
-        pytest.skip("RabbitMQ 3 makes no temporary queue over AMQP")
     site.make(queue, durable=True)
     for _ in range(100):  # without care 2 of 100 hang
         with redelivery.connect(site.url) as connection, connection.session() as session:
