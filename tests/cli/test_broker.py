@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.policies.readers.documents import address_settings, written
 from tests.run.commands import CliRunner
+from tests.run.forked import Forked
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
@@ -20,9 +21,7 @@ COMMAND = (sys.executable, "-W", "error", "-c", "from redelivery.cli.main import
 
 
 def run(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(  # noqa: S603  # our own
-        (*COMMAND, *arguments), text=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    return Forked[str]((*COMMAND, *arguments), text=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def end(process: subprocess.Popen[str], number: signal.Signals) -> int:

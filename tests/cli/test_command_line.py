@@ -14,7 +14,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.run import forked
 from tests.run.commands import CliRunner
+from tests.run.forked import Forked
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
@@ -28,7 +30,7 @@ SECONDS = 20.0  # the demo ends by itself within this time
 
 
 def run(*arguments: str, timeout: float = 50) -> subprocess.CompletedProcess[str]:
-    return subprocess.run((*COMMAND, *arguments), capture_output=True, text=True, timeout=timeout)  # noqa: S603  # our own
+    return forked.run((*COMMAND, *arguments), timeout=timeout)
 
 
 def interrupt(process: subprocess.Popen[str]) -> tuple[str, str]:
@@ -87,7 +89,7 @@ def until(process: subprocess.Popen[str], kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("moment", ["sent", "delivered", "failed"])
 def test_ctrl_c_ends_the_demo_cleanly(moment: str) -> None:
-    with subprocess.Popen(  # noqa: S603  # our own
+    with Forked[str](
         (*COMMAND, "demo", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         until(process, moment)
@@ -96,7 +98,7 @@ def test_ctrl_c_ends_the_demo_cleanly(moment: str) -> None:
 
 
 def test_ctrl_c_leaves_nothing_on_a_real_broker(activemq: RealBroker) -> None:
-    with subprocess.Popen(  # noqa: S603  # our own
+    with Forked[str](
         (*COMMAND, "demo", "--json", "--url", activemq.stomp_url),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -111,7 +113,7 @@ def test_ctrl_c_leaves_nothing_on_a_real_broker(activemq: RealBroker) -> None:
 def test_on_a_terminal_it_is_live_and_ctrl_c_ends_it() -> None:
     ours, theirs = pty.openpty()
     shown = b""
-    with subprocess.Popen(  # noqa: S603  # our own
+    with Forked[bytes](
         (*COMMAND, "demo", "--url", "vm://live"),
         stdin=theirs,
         stdout=theirs,
@@ -197,9 +199,10 @@ def test_without_the_extra_it_says_what_to_install() -> None:
 
 
 def test_version() -> None:
-    done = run("--version")
+    done = subprocess.run((*COMMAND, "--version"), capture_output=True, text=True, timeout=50)  # noqa: S603  # our own
     assert (done.returncode, done.stdout, done.stderr) == (0, f"redelivery {redelivery.__version__}\n", "")
-    assert "--version" in run("--help").stdout
+    done = subprocess.run((*COMMAND, "--help"), capture_output=True, text=True, timeout=50)  # noqa: S603  # our own
+    assert "--version" in done.stdout
 
 
 def test_ctrl_c_while_it_is_imported_ends_it_as_later(

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from tests.run.commands import CliRunner
+from tests.run.forked import Forked
 
 from redelivery.broker import EmbeddedBroker
 from redelivery.cli.app import app
@@ -28,7 +29,7 @@ TOKEN = "0123456789abcdef-secret"  # noqa: S105  # of these tests
 @contextmanager
 def console(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A running console, and its address."""
-    with subprocess.Popen(  # noqa: S603  # our own
+    with Forked[str](
         (*COMMAND, "--port", "0", *arguments),
         text=True,
         stderr=subprocess.PIPE,

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from tests.client.shell import eventually
+from tests.run import forked
+from tests.run.forked import Forked
 
 import redelivery
 from redelivery.cli.demo.outage import DemoOutage, OutageScript, losses
@@ -62,14 +64,14 @@ def test_what_was_lost_and_what_was_doubled_without_a_reason_is_found() -> None:
 
 
 def test_it_takes_no_broker_of_yours() -> None:
-    done = subprocess.run((*COMMAND, "--url", "stomp://localhost:1"), capture_output=True, text=True, timeout=150)  # noqa: S603  # ourselves
+    done = forked.run((*COMMAND, "--url", "stomp://localhost:1"))
     assert (done.returncode, done.stdout) == (2, "")
     assert "--outage kills a broker of its own" in done.stderr
 
 
 @pytest.mark.long_form
 def test_ctrl_c_ends_it_and_its_broker() -> None:
-    with subprocess.Popen((*COMMAND, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603  # as above
+    with Forked[str]((*COMMAND, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         watchdog = threading.Timer(40, process.kill)
         watchdog.start()
         assert process.stdout is not None

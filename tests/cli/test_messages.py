@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 from tests.run.commands import CliRunner, Result
+from tests.run.forked import Forked
 
 import redelivery
 from redelivery import Message
@@ -105,7 +106,7 @@ def test_without_a_url_or_a_broker() -> None:
 
 def test_a_message_is_acknowledged_when_it_has_been_printed(broker: EmbeddedBroker) -> None:
     broker.send("orders", "one")
-    with subprocess.Popen(  # noqa: S603  # ourselves
+    with Forked[bytes](
         (*COMMAND, "receive", "orders", "--url", broker.stomp_url), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
@@ -119,7 +120,7 @@ def test_a_message_is_acknowledged_when_it_has_been_printed(broker: EmbeddedBrok
 def test_tail_prints_what_comes_until_ctrl_c_and_takes_nothing(broker: EmbeddedBroker) -> None:
     broker.send("orders", "before")
     command = (*COMMAND, "tail", "orders", "--url", broker.stomp_url, "--interval", "0.05", "--json")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603  # as above
+    with Forked[str](command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         watchdog = threading.Timer(30, process.kill)
         watchdog.start()
         assert process.stdout is not None

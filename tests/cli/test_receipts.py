@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import pytest
 from tests.cli.brokers import LOOKED_AT, bodies, run, url
+from tests.run.forked import Forked
 
 import redelivery
 from redelivery.operate.letters.receipts.receipt import read_receipt
@@ -153,7 +154,7 @@ def test_each_kill_is_gone_on_with_and_loses_and_doubles_nothing(
     killed, command = 0, first
     target = f"{letters}.other" if kind[0] == "move" else f"{letters}.origin"
     while len(orders(url, letters)):
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:  # noqa: S603  # ourselves
+        with Forked[bytes](command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
             before, deadline = len(orders(url, target)), time.monotonic() + 30
             while process.poll() is None and len(orders(url, target)) == before and time.monotonic() < deadline:
                 time.sleep(0.005)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import threading
@@ -16,6 +17,7 @@ import pytest
 from tests.cli.brokers import LOOKED_AT, bodies, run, url
 from tests.cli.test_receipts import COMMAND, counted, fill, orders, receipt
 from tests.conformance.foreign import Foreign, section, string
+from tests.run.forked import Forked
 
 import redelivery
 
@@ -170,11 +172,12 @@ def test_a_full_disk_moves_nothing_without_a_receipt(url: str, letters: str, rec
     """A limit on the size of files is a full disk, but for the number of its error."""
     fill(url, letters, 450)
     replay = ("replay", letters, "--to", f"{letters}.other", "--yes", "--url", url)
-    command = ["prlimit", "--fsize=130000", *COMMAND, *replay]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # ourselves
-    assert done.returncode == 1, done.stderr
-    assert "the receipt cannot be written: File too large; make room at " in done.stderr
-    assert "Traceback" not in done.stderr
+    with Forked[str]([*COMMAND, *replay], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (130_000, 130_000))
+        _, said = process.communicate(timeout=100)
+    assert process.returncode == 1, said
+    assert "the receipt cannot be written: File too large; make room at " in said
+    assert "Traceback" not in said
     moved = count(url, f"{letters}.other")
     assert moved < 450
     assert moved + count(url, letters) == 450
@@ -202,7 +205,7 @@ def _full(*_: object) -> int:
 def test_ctrl_c_ends_a_replay_and_its_receipt_has_what_was_done(url: str, letters: str, receipts: Path) -> None:
     fill(url, letters, 120)
     command = [*COMMAND, "replay", letters, "--to", f"{letters}.other", "--rate", "60/s", "--yes", "--url", url]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603  # ourselves
+    with Forked[str](command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         waited = threading.Event()
         while process.poll() is None and not count(url, f"{letters}.other"):
             waited.wait(0.02)
@@ -223,7 +226,7 @@ def test_ctrl_c_ends_a_replay_and_its_receipt_has_what_was_done(url: str, letter
 def test_two_operators_at_once_replay_each_letter_once(url: str, letters: str, receipts: Path) -> None:
     fill(url, letters, 160)
     command = [*COMMAND, "replay", letters, "--to", f"{letters}.other", "--yes", "--url", url]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]  # noqa: S603  # ourselves
+    both = [Forked[str](command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     said = [each.communicate(timeout=100) for each in both]
     assert sorted(json.loads(line)["order"] for line in _bodies(url, f"{letters}.other")) == list(range(160)), said
     assert count(url, letters) == 0

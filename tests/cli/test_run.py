@@ -15,7 +15,9 @@ from uuid import uuid4
 
 import pytest
 from tests.client.shell import SOON, eventually
+from tests.run import forked
 from tests.run.commands import CliRunner
+from tests.run.forked import Forked
 
 from redelivery.broker import EmbeddedBroker
 from redelivery.cli.app import app
@@ -53,7 +55,7 @@ class Shop:
 
     @contextmanager
     def run(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-        with subprocess.Popen(  # noqa: S603  # our own
+        with Forked[str](
             (*COMMAND, *arguments), cwd=self.folder, text=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE
         ) as process:
             try:
@@ -151,7 +153,7 @@ def test_it_goes_on_when_the_broker_has_been_away(shop: Shop) -> None:
 )
 def test_wrong_usage_says_what_is_right(tmp_path: Path, name: str, says: str) -> None:
     (tmp_path / "shop.py").write_text(PLAIN.format(url="stomp://x") + "\nempty = redelivery.App('vm://y')\n")
-    done = subprocess.run((*COMMAND, name), cwd=tmp_path, capture_output=True, text=True, timeout=150)  # noqa: S603
+    done = forked.run((*COMMAND, name), cwd=tmp_path)
     assert (done.returncode, says in done.stderr) == (2, True), done.stderr
 
 
@@ -160,7 +162,7 @@ def test_wrong_usage_says_what_is_right(tmp_path: Path, name: str, says: str) ->
 )
 def test_a_module_that_raises_is_shown_by_its_own_lines(tmp_path: Path, source: str, says: str) -> None:
     (tmp_path / "shop.py").write_text(source)
-    done = subprocess.run((*COMMAND, "shop:app"), cwd=tmp_path, capture_output=True, text=True, timeout=150)  # noqa: S603
+    done = forked.run((*COMMAND, "shop:app"), cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith("redelivery run: shop cannot be imported:\n")
     assert f"{says}" in done.stderr.splitlines()[-1]
@@ -171,7 +173,7 @@ def test_a_module_that_raises_is_shown_by_its_own_lines(tmp_path: Path, source: 
 def test_no_broker_is_exit_code_1(tmp_path: Path) -> None:
     source = PLAIN.replace("ReconnectPolicy()", "ReconnectPolicy(startup_maximum_attempts=1)")
     (tmp_path / "shop.py").write_text(source.format(url="stomp://127.0.0.1:1"))
-    done = subprocess.run((*COMMAND, "shop:app"), cwd=tmp_path, capture_output=True, text=True, timeout=150)  # noqa: S603
+    done = forked.run((*COMMAND, "shop:app"), cwd=tmp_path)
     assert done.returncode == 1
     assert "redelivery run: " in done.stderr
 
@@ -193,7 +195,7 @@ def test_sigterm_before_it_is_connected_ends_it_with_0(tmp_path: Path, source: s
     with socket.create_server(("127.0.0.1", 0)) as silent, socket.socket() as waits:
         port = silent.getsockname()[1] if hangs else 1
         (tmp_path / "shop.py").write_text(source.format(url=f"stomp://127.0.0.1:{port}"))
-        with subprocess.Popen((*COMMAND, "shop:app"), cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
+        with Forked[str]((*COMMAND, "shop:app"), cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             if hangs:
                 silent.settimeout(60)

@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
+from tests.run import forked
+from tests.run.forked import Forked
 
 import redelivery
 from redelivery import RedeliveryPolicy, SharedDeadLetterStrategy
@@ -72,7 +74,7 @@ def at_terminal(broker: EmbeddedBroker, *arguments: str, columns: int = 80) -> s
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {**os.environ, "REDELIVERY_URL": broker.stomp_url, "TERM": "xterm-256color"}
     command = (*COMMAND, *arguments)
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:  # noqa: S603  # ourselves
+    with Forked[bytes](command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
         got = b""
         try:
@@ -138,7 +140,8 @@ def test_a_received_body_is_shown_at_a_terminal_and_is_as_it_is_in_a_pipe(broker
     assert bad(said) == set()
     assert "\\x1b]0;owned" in said
     command = (*COMMAND, "receive", "bodies", "--url", broker.stomp_url)
-    assert subprocess.run(command, capture_output=True, check=True).stdout.decode() == EVIL + "\n"  # noqa: S603  # ourselves
+    with Forked[bytes](command, stdout=subprocess.PIPE) as process:
+        assert process.communicate(timeout=50)[0].decode() == EVIL + "\n"
 
 
 def test_json_is_the_same_when_it_is_read() -> None:
@@ -178,7 +181,7 @@ def test_a_pipe_breaks_no_name_and_a_terminal_does(broker: EmbeddedBroker) -> No
     broker.send("long", "x", properties={"originalDestination": f"queue://{queue}"})
     environment = {**os.environ, "REDELIVERY_URL": broker.stomp_url, "COLUMNS": "40"}
     command = (*COMMAND, "dlq", "groups", "long")
-    piped = subprocess.run(command, capture_output=True, check=True, text=True, env=environment)  # noqa: S603  # ourselves
+    piped = forked.run(command, env=environment)
     assert [line.split()[0] for line in piped.stdout.splitlines()] == ["letters", "1"]
     assert f"queue://{queue}" in piped.stdout
     assert f"queue://{queue}" not in at_terminal(broker, "dlq", "groups", "long")

@@ -23,6 +23,7 @@ import pytest
 from rich.cells import cell_len
 from tests.cli.brokers import run
 from tests.client.shell import eventually
+from tests.run.forked import Forked
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
@@ -151,9 +152,10 @@ class Terminal:
         environment = {**os.environ, "REDELIVERY_URL": url, "TERM": "xterm-256color"}
         environment.pop("NO_COLOR", None)
         command = (*COMMAND, "top", "--interval", "0.2", *arguments)
+        kind: type[subprocess.Popen[bytes]] = Forked[bytes]
         if stopped:
-            command = (sys.executable, "-c", SHELL, *command)
-        self.process = subprocess.Popen(  # noqa: S603  # ourselves
+            command, kind = (sys.executable, "-c", SHELL, *command), subprocess.Popen[bytes]
+        self.process = kind(
             command, stdin=self.theirs, stdout=self.theirs, stderr=self.theirs, env=environment, start_new_session=True
         )
         self.got = b""
@@ -264,7 +266,7 @@ def test_so_many_looks_of_a_broker_that_goes_end_with_exit_code_1() -> None:
     with EmbeddedBroker("going", stomp_port=0) as broker:
         broker.send("orders", "x")
         command = (*COMMAND, "top", "--json", "--count", "100", "--interval", "0.1", "--url", broker.stomp_url)
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603  # ourselves
+        with Forked[str](command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             assert json.loads(process.stdout.readline())["queues"]
             broker.close()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.conformance.pairs import Kind
+from tests.run.forked import Forked
 
 from redelivery.testing.brokers.native import NativeBroker
 from redelivery.testing.brokers.ports import free_ports
@@ -33,7 +34,7 @@ class Process:
     def start(self) -> None:
         ports = [word for protocol, port in self.ports.items() for word in (f"--{protocol}", str(port))]
         command = [*_COMMAND, "--store", str(self._store), *ports]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  # ours
+        self._process = Forked[str](command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         json.loads(self._process.stdout.readline())  # when it is ready
 
