@@ -22,8 +22,7 @@ from redelivery.broker import EmbeddedBroker
 PATIENCE = 2.0  # seconds; who needs longer waits for something that an interrupt left taken
 AT_ONCE = RedeliveryPolicy(maximum_redeliveries=-1, initial_redelivery_delay=0, redelivery_delay=0)
 AUTO, CLIENT, TRANSACTED = AckMode.AUTO, AckMode.CLIENT, AckMode.TRANSACTED
-LONG = pytest.mark.long_form
-pytestmark = pytest.mark.in_turns("connected")
+LONG, pytestmark = pytest.mark.long_form, pytest.mark.in_turns("connected")
 WIRES = ("vm", "stomp", "stomp as to ActiveMQ")
 AMQP_TOO = pytest.mark.parametrize("connected", [*WIRES, "amqp"], indirect=True, scope="module")
 
