@@ -20,6 +20,8 @@ from redelivery.spark.read.driver import DriverStreamReader
 
 Made = Callable[..., DriverStreamReader]
 
+pytestmark = pytest.mark.in_turns("place")  # of what the receiver asks of a protocol: test_batch_receiver.py
+
 
 @pytest.fixture
 def reader(place: Place) -> Iterator[Made]:

@@ -21,6 +21,8 @@ from redelivery.spark.read.executor import ExecutorStreamReader
 
 Made = Callable[..., ExecutorStreamReader]
 
+pytestmark = pytest.mark.in_turns("place")  # of what the receiver asks of a protocol: test_batch_receiver.py
+
 
 @pytest.fixture
 def reader(place: Place) -> Iterator[Made]:

@@ -17,7 +17,7 @@ from redelivery.spark.read.lane_process import ProcessLane
 
 Made = Callable[..., DriverStreamReader]
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.in_turns("place")]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from redelivery.spark.source import DefaultSource
 from redelivery.spark.write.rows import DEDUPE_ID
 from redelivery.testing.brokers.real import RealBroker
 
-pytestmark = pytest.mark.timeout(180, func_only=True)
+pytestmark = [pytest.mark.timeout(180, func_only=True), pytest.mark.in_turns("url")]
 
 
 @pytest.fixture(scope="module")

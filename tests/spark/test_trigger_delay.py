@@ -19,6 +19,8 @@ from redelivery.spark.read.executor import ExecutorStreamReader
 
 Make = Callable[..., Any]
 
+pytestmark = pytest.mark.in_turns("place")
+
 
 @pytest.fixture(params=["stomp", "amqp"])
 def place(broker: EmbeddedBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Place:

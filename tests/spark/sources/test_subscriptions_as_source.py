@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.spark.streams import ALL, drained, readers, rows
 
 import redelivery
 from redelivery import ConfigError, InvalidClientIDError, InvalidDestinationError, UnsupportedError
+from redelivery.broker import EmbeddedBroker
 from redelivery.spark.options.query import BrowseOptions, SourceOptions
 from redelivery.spark.read.driver import DriverStreamReader
 from redelivery.spark.read.executor import ExecutorStreamReader
@@ -21,6 +23,8 @@ from redelivery.spark.read.inspect.capable import check_broker
 TOPIC = "topic://news"
 SOURCE = {"url": "stomp://broker:61613", "walLocation": "/data/wal"}
 NAMED = {"destination": TOPIC, "subscription": "audit"}
+
+pytestmark = pytest.mark.in_turns("place")
 
 
 def refusal(**given: str) -> str:
@@ -82,14 +86,14 @@ def test_what_comes_while_no_query_runs_is_kept(place: Place) -> None:
 @pytest.mark.parametrize(("kind", "several"), [(DriverStreamReader, "lanes"), (ExecutorStreamReader, "numPartitions")])
 def test_several_consume_a_shared_one(kind: Any, several: str, place: Place) -> None:
     executor = {"receiver": "executor"} if kind is ExecutorStreamReader else {}
-    with readers(kind, place, **NAMED, shared="true", **executor, **{several: 2}) as made:
+    with readers(kind, place, **NAMED, shared="true", **executor) as made:
         first = made()
         first.prepareForTriggerAvailableNow()
         first.latestOffset(first.initialOffset(), ALL)  # which makes it
         first.stop()
         expected = [str(number) for number in range(60)]
         place.send(*expected, queue=TOPIC)
-        stream = made()
+        stream = made(**{several: 2})
         found, start = drained(stream, stream.initialOffset())
         stream.stop()
         place.send("later", queue=TOPIC)
@@ -132,10 +136,9 @@ def test_the_rows_of_a_pattern_say_their_topic(place: Place) -> None:
     assert found == {b"a": "topic://news.eu", b"b": "topic://news.us.west"}
 
 
+@pytest.mark.parametrize("place", ["amqp"], indirect=True)  # over STOMP the broker says it
 def test_a_place_that_nobody_says_is_not_made_up(place: Place) -> None:
     """Over AMQP only a sender says it: one that does not, or says what does not fit, has a row without it."""
-    if not place.url.startswith("amqp"):
-        pytest.skip("over STOMP the broker says it")
     foreign = Foreign("amqp", "activemq", place.url)
     to = section(0x73, sequence(b"\x40", b"\x40", string(b"queue://elsewhere")))
     foreign.send("shop.a", section(0x75, binary(b"silent")), to + section(0x75, binary(b"liar")))
@@ -150,7 +153,7 @@ def test_a_place_that_nobody_says_is_not_made_up(place: Place) -> None:
     assert found == {b"silent": None, b"liar": None, b"own": "queue://shop.b"}
 
 
-def test_a_second_query_on_the_subscription_is_refused(place: Place, tmp_path: Any) -> None:
+def test_a_second_query_on_the_subscription_is_refused(place: Place, tmp_path: Path) -> None:
     with readers(DriverStreamReader, place, **NAMED, maxReconnectTime="1 s") as made:
         first = made()
         start = first.initialOffset()
@@ -160,7 +163,7 @@ def test_a_second_query_on_the_subscription_is_refused(place: Place, tmp_path: A
             second.latestOffset(second.initialOffset(), ALL)
 
 
-def test_a_connection_that_the_broker_has_not_noticed_to_be_dead_is_waited_for(place: Place, tmp_path: Any) -> None:
+def test_a_connection_that_the_broker_has_not_noticed_to_be_dead_is_waited_for(place: Place, tmp_path: Path) -> None:
     held = redelivery.connect(place.url, client_id="audit")
     held.session()
     with readers(DriverStreamReader, place, **NAMED, walLocation=tmp_path / "w", maxReconnectTime="20 s") as made:
@@ -258,11 +261,10 @@ CANNOT = [
 
 @pytest.mark.parametrize(("dialect", "protocol", "given", "said"), CANNOT)
 def test_what_the_broker_cannot_do_is_said_at_load(
-    dialect: str, protocol: str, given: dict[str, str], said: str, place: Place
+    dialect: str, protocol: str, given: dict[str, str], said: str, broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    if not place.url.startswith(protocol):
-        pytest.skip("the other protocol")
-    source = {"url": place.url, "walLocation": str(place.folder), "dialect": f"{dialect}!", **given}
+    url = getattr(broker, f"{protocol}_url")
+    source = {"url": url, "walLocation": str(tmp_path), "dialect": f"{dialect}!", **given}
     with pytest.raises(UnsupportedError, match=said):
         check_broker(SourceOptions.parse(source))
 
