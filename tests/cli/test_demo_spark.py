@@ -16,6 +16,7 @@ from uuid import uuid4
 import pytest
 from rich.console import Console
 from tests.run import again
+from tests.spark.faults.archive import java_options
 
 import redelivery
 from redelivery import RedeliveryPolicy
@@ -151,7 +152,7 @@ def test_the_dead_letters_are_there_for_spark_and_it_is_an_error_where_it_did_no
 def test_a_real_stream_reads_the_demos_dead_letters() -> None:
     needs_spark()
     for _ in again.spark_tries(3):
-        done = run("demo", "--json", "--spark", timeout=250)
+        done = run("demo", "--json", "--spark", timeout=250, JAVA_TOOL_OPTIONS=java_options())
         if again.TOO_SLOW not in done.stderr:
             break
     assert (done.returncode, done.stderr) == (0, "")
@@ -195,7 +196,7 @@ def test_ctrl_c_leaves_no_process() -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "REDELIVERY_TEST_MARK": mark},
+        env={**os.environ, "REDELIVERY_TEST_MARK": mark, "JAVA_TOOL_OPTIONS": java_options()},
     ) as process:
         assert process.stdout is not None
         while json.loads(process.stdout.readline())["event"] != "dead_lettered":

@@ -5,7 +5,7 @@ Conventions of our pages, held by test_docs.py:
 - Each section (``##``) is one program: its blocks run in order in one namespace, and a section needs no other one.
 - ``print(…)  # -> text`` shows what it prints, as written there; ``…`` stands for what differs from run to run.
 - A block with ``def test_`` is a file for pytest.
-- A section that imports pyspark runs in a process of its own.
+- A section that imports pyspark runs on the Spark of all tests, in the long form in a process of its own.
 - A block may begin with ```` ```python activemq ````: the words behind ``python`` say what the section needs, which a
   fixture of test_docs.py provides. ``file=examples/x.py``: the block is that file, which its own test runs.
 - A block that begins with ```` ```console ````, and what it needs, has commands behind ``$`` and what they print; it is

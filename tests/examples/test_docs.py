@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.examples import console
+from tests.examples import console, with_spark
 from tests.examples.snippets import ROOT, Block, Section, sections
 from tests.examples.tls_front import make_certificates, tls_front
-from tests.examples.with_spark import SECONDS, needs_spark, output
 from tests.promises.real import started
 
 from redelivery.broker import EmbeddedBroker
@@ -125,7 +125,7 @@ def test_section_runs_in_a_process_of_its_own(section: Section, tmp_path: Path) 
     path = tmp_path / "section.py"
     path.write_text(section.program, encoding="utf-8")
     (block,) = section.blocks
-    printed = output(path)
+    printed = with_spark.output(path)
     assert block.is_shown(printed), f"{block.page}:{block.line}: {printed} instead of {block.shown}"
 
 
@@ -177,8 +177,7 @@ def run(
         assert block.is_shown(printed), f"{block.page}:{block.line}: {printed} instead of {block.shown}"
 
 
-@pytest.mark.together("Spark")
-@pytest.mark.timeout(SECONDS)
+@pytest.mark.timeout(with_spark.SECONDS)
 @pytest.mark.parametrize(
     "section",
     [
@@ -187,8 +186,7 @@ def run(
         if each.needs_spark
     ],
 )
-def test_section_with_spark_runs_as_written(section: Section, tmp_path: Path) -> None:
-    needs_spark()
+def test_section_with_spark_runs_as_written(section: Section, output: Callable[..., list[str]], tmp_path: Path) -> None:
     path = tmp_path / "section.py"
     path.write_text(section.program, encoding="utf-8")
     assert output(path) == [shown for block in section.blocks for shown in block.shown]

@@ -1,15 +1,15 @@
-"""The examples with Spark: each runs as it is, on an embedded broker."""
+"""The examples with Spark: each runs as it is, on an embedded broker; the long form starts a Spark for each."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.examples.with_spark import SECONDS, needs_spark, output
+from tests.examples.with_spark import SECONDS, needs_spark
 
 import redelivery
 from redelivery import RedeliveryPolicy, SharedDeadLetterStrategy
@@ -18,12 +18,9 @@ from redelivery.broker import EmbeddedBroker
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LETTERS = "ActiveMQ.DLQ"
 
+Output = Callable[..., list[str]]
+
 pytestmark = pytest.mark.timeout(SECONDS)
-
-
-@pytest.fixture(autouse=True)
-def spark() -> None:
-    needs_spark()
 
 
 @pytest.fixture
@@ -39,7 +36,7 @@ def rows(lines: list[str]) -> list[list[str]]:
 
 
 @pytest.mark.long_form
-def test_dead_letters_are_counted_and_stay() -> None:
+def test_dead_letters_are_counted_and_stay(output: Output) -> None:
     lines = output(EXAMPLES / "spark_dead_letters.py")
     assert [row[:3] for row in rows(lines)] == [
         ["queue://orders", "LookupError: no such article", "3"],
@@ -49,14 +46,14 @@ def test_dead_letters_are_counted_and_stay() -> None:
     assert lines[-1] == "6 dead letters are still there"
 
 
-def test_each_order_is_in_the_table_once_although_the_job_failed() -> None:
+def test_each_order_is_in_the_table_once_although_the_job_failed(output: Output) -> None:
     lines = output(EXAMPLES / "spark_exactly_once.py")
     assert lines[0] == "the job failed, and has written 600 rows"
     assert sum(int(count) for _, count in rows(lines)) == 1000
     assert lines[-2:] == ["1000 rows, 1000 orders", "0 orders are left in the queue"]
 
 
-def test_dead_letters_go_back_to_their_queues() -> None:
+def test_dead_letters_go_back_to_their_queues(output: Output) -> None:
     assert output(EXAMPLES / "spark_replay.py") == [
         "5 dead letters",
         "5 dead letters were sent back",
@@ -67,7 +64,9 @@ def test_dead_letters_go_back_to_their_queues() -> None:
 
 
 @pytest.mark.long_form
-def test_a_replay_keeps_what_the_application_said_and_parks_a_stray(broker: EmbeddedBroker, tmp_path: Path) -> None:
+def test_a_replay_keeps_what_the_application_said_and_parks_a_stray(
+    output: Output, broker: EmbeddedBroker, tmp_path: Path
+) -> None:
     with (
         redelivery.connect(
             broker.vm_url,
@@ -94,6 +93,7 @@ def test_a_replay_keeps_what_the_application_said_and_parks_a_stray(broker: Embe
 
 
 def test_a_replay_without_a_folder_explains_itself() -> None:
+    needs_spark()
     done = subprocess.run(  # noqa: S603  # our own example
         [sys.executable, str(EXAMPLES / "spark_replay.py"), "stomp://127.0.0.1:1"],
         capture_output=True,

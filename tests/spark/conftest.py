@@ -25,6 +25,7 @@ collect_ignore_glob = [] if importlib.util.find_spec("pyspark") else ["test_*.py
 def spark() -> Iterator[Any]:
     """``local[2]``, whose workers are this interpreter."""
     from pyspark.sql import SparkSession
+    from tests.spark.faults.archive import java_options
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     session = (
@@ -32,9 +33,7 @@ def spark() -> Iterator[Any]:
         .appName("redelivery")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "1g")
-        .config(
-            "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-        )  # half the CPU of a short life
+        .config("spark.driver.extraJavaOptions", java_options())
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")

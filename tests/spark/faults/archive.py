@@ -1,44 +1,62 @@
-"""Spark's classes in an archive of the JVM: those that are started and killed here start in half the time.
+"""Spark's classes in an archive of the JVM: a Spark of tests starts with two thirds of the processor time.
 
-``python -m tests.spark.faults.archive FILE`` writes it.
+It lies in this virtual environment, since it belongs to the very files of its Spark: once it is made, further runs
+have it, too. ``python -m tests.spark.faults.archive FILE`` writes it.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from zlib import crc32
 
-from tests.spark.versions.artifacts import environment, wanted
+from tests.spark.versions.artifacts import environment, installed, pyspark, wanted
 
 FAST = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # they live for seconds
 _SECONDS = 180.0
 
 
-class Archive:
-    """The one of all processes of a test run, in ``folder``: the first one makes it, the others do not wait.
+def java_options(version: str = "") -> str:
+    """For a driver's JVM, of the installed Spark or this one; a JVM that cannot use the archive does without."""
+    file = _file(version or installed())
+    return f"{FAST} -XX:SharedArchiveFile={file}" if file.exists() else FAST
 
-    A JVM that cannot make or use it does without.
-    """
 
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / "spark.jsa"
-        try:
-            (folder / "spark.jsa.begun").touch(exist_ok=False)
-        except FileExistsError:
-            return
-        variables = environment(wanted(), path=[*filter(None, [os.environ.get("PYTHONPATH")])])
-        command = [sys.executable, "-m", "tests.spark.faults.archive", str(self._file)]
+def make_once() -> None:
+    """Make that of the wanted Spark: of the processes that run tests the first one does, the others do not wait."""
+    file = _file(wanted())
+    begun = file.with_suffix(".begun")
+    if file.exists():
+        return
+    try:
+        begun.touch(exist_ok=False)
+    except OSError:  # another one has begun, or the environment is not ours to write to
+        return
+    variables = environment(wanted(), path=[*filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-m", "tests.spark.faults.archive", str(file)]
+    try:
         with suppress(subprocess.TimeoutExpired):  # on a busy machine
             subprocess.run(command, env=variables, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603  # ours
+    finally:
+        begun.unlink()
 
-    @property
-    def options(self) -> str:
-        """For a driver's JVM."""
-        return f"{FAST} -XX:SharedArchiveFile={self._file}" if self._file.exists() else FAST
+
+def _file(version: str) -> Path:
+    """By Java and Spark's classes as they are now: the JVM takes no archive of others."""
+    spec = importlib.util.find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    found = Path(spec.origin).parent if version == installed() else pyspark(version) / "pyspark"
+    home = os.environ.get("JAVA_HOME")
+    java = Path(shutil.which(Path(home, "bin", "java") if home else "java") or "java").resolve()
+    facts = [(each, each.stat().st_mtime_ns) for each in (java, found / "jars") if each.exists()]
+    return Path(sys.prefix, f"spark-{version}-{crc32(repr(facts).encode()):08x}.jsa")
 
 
 def make(target: Path) -> None:

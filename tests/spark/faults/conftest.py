@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.pairs import KINDS, Kind
-from tests.spark.faults.archive import Archive
 from tests.spark.faults.campaign import cells
 from tests.spark.faults.cases import CASES, FIRST, Case
 from tests.spark.faults.jobs import Jobs
@@ -95,9 +94,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     """The Spark programs, shared by all cases."""
-    base = tmp_path_factory.getbasetemp()  # with pytest-xdist, its parent is all processes'
-    archive = Archive(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
-    with Jobs(tmp_path_factory.mktemp("jobs"), archive) as jobs:
+    with Jobs(tmp_path_factory.mktemp("jobs")) as jobs:
         yield jobs
 
 

@@ -16,7 +16,7 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Self
 
-from tests.spark.faults.archive import Archive
+from tests.spark.faults import archive
 from tests.spark.faults.orders import kill_session
 from tests.spark.versions.artifacts import environment, wanted
 
@@ -167,8 +167,8 @@ def _outcome(answer: Mapping[str, Any] | None) -> Outcome:
 class Jobs:
     """The living one of each master. What a dead one has left behind, such as its runner, is killed at the end."""
 
-    def __init__(self, folder: Path, archive: Archive) -> None:
-        self._archive = archive
+    def __init__(self, folder: Path) -> None:
+        archive.make_once()
         self._path = _entry_point(folder / "path")
         self._log = folder / "spark.log"
         self._jobs: dict[str, Job] = {}
@@ -202,7 +202,7 @@ class Jobs:
         job = self._jobs.get(master)
         if job is None or not job.alive:
             self._dead += [] if job is None else [job]
-            job = self._jobs[master] = Job(master, self._archive.options, self._path, self._log)
+            job = self._jobs[master] = Job(master, archive.java_options(wanted()), self._path, self._log)
         return job
 
 
