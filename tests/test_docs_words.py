@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,6 +43,12 @@ TESTS = sorted(f"tests/{path.name}" for path in (ROOT / "tests").iterdir() if pa
 # Docstrings begin with a subject or a verb, so that nobody has to guess what "it" is.
 ROOMS = sorted(path.name for path in (ROOT / "src" / "redelivery").iterdir() if (ROOT / path.name).is_dir())
 WITHOUT_SUBJECT = re.compile(r"(What|Whether|Where|When|Which|Whose|Who|How|It|They|Its|Their|Those)\b")
+BEGINS_SO = re.compile(rf"""["'][\s\\]*{WITHOUT_SUBJECT.pattern}""")
+PROSE = re.compile(
+    r"""#[^\n]*|(?:\b[rbfuRBFU]{1,2})?(?:\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}"""
+    r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""",
+    re.DOTALL,
+)
 
 # What is wrong → what to write. Only what is wrong wherever it stands.
 WORDS = {
@@ -180,6 +185,7 @@ def defined(tree: ast.Module) -> Iterator[str]:
                 yield name
 
 
+@cache
 def wrong_name(name: str) -> str | None:
     """What is better, of a name that has such a word."""
     words = f"_{re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', name).lower()}_"
@@ -188,10 +194,8 @@ def wrong_name(name: str) -> str | None:
 
 
 def prose(source: str) -> str:
-    """The comments and strings of a file."""
-    kinds = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return " ".join(token.string.lstrip("# ") for token in tokens if token.type in kinds)
+    """The comments and strings of a file: `tokenize` says the same six times as slowly."""
+    return " ".join(found[0].lstrip("# ") for found in PROSE.finditer(source))
 
 
 def wrong_in(folder: str) -> list[str]:
@@ -200,8 +204,9 @@ def wrong_in(folder: str) -> list[str]:
     pattern = {"tests": "*.py", "src": "redelivery/*.py"}.get(folder, "**/*.py")
     for path in sorted((ROOT / folder).glob(pattern)):
         source, where = path.read_text(encoding="utf-8"), path.relative_to(ROOT)
-        names = {path.stem, *defined(ast.parse(source))}
-        found += [f"{where}: {name} (better: {better})" for name in sorted(names) if (better := wrong_name(name))]
+        if any(map(wrong_name, {path.stem, *re.findall(r"[^\W\d]\w*", source)})):  # the first look is the cheap one
+            names = {path.stem, *defined(ast.parse(source))}
+            found += [f"{where}: {name} (better: {better})" for name in sorted(names) if (better := wrong_name(name))]
         if path.name != Path(__file__).name:
             found += [f"{where}: {each}" for each in wrong_words(prose(source))]
     return found
@@ -209,6 +214,8 @@ def wrong_in(folder: str) -> list[str]:
 
 def without_subject(source: str) -> list[str]:
     """The first lines of docstrings that have neither a subject nor a verb in front."""
+    if BEGINS_SO.search(source) is None:
+        return []
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     texts = [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
     return [text.splitlines()[0] for text in texts if WITHOUT_SUBJECT.match(text)]

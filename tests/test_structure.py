@@ -55,10 +55,23 @@ MODULES = {name: path for room in ROOMS for name, path in modules(room).items()}
 
 
 @cache
+def nodes(path: Path) -> list[ast.AST]:
+    """What a file imports, the attributes that it sets, and its classes, without what is in them."""
+    found: list[ast.AST] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import() | ast.ImportFrom() | ast.Attribute(ctx=ast.Store()):
+                found.append(node)
+            case ast.ClassDef(name=name):
+                found.append(ast.ClassDef(name=name))
+    return found
+
+
+@cache
 def imports(name: str) -> frozenset[str]:
     """The files that a file imports: at the top, inside functions, and for types only."""
     found = set()
-    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+    for node in nodes(MODULES[name]):
         if isinstance(node, ast.Import):
             found |= {each.name for each in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -150,7 +163,10 @@ def test_no_circle_goes_through_two_rooms() -> None:
 
 def broker_facts(path: Path, *, imports: bool) -> Iterator[str]:
     """Texts of the program that name a broker, and ``imports`` of its facts; what documents the code may."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    if BROKERS.search(text) is None:
+        return
+    tree = ast.parse(text)
     documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and id(node) not in documents:
@@ -179,9 +195,9 @@ WRITTEN_ELSEWHERE = ["client/operations/acknowledge.py: missing[0].state"]  # ru
 
 def ledger_fields_written(path: Path) -> Iterator[str]:
     """Where a file writes a field of another object that a delivery keeps for the ledger."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         match node:
-            case ast.Attribute(value=ast.Name(id="self")) | ast.Attribute(ctx=ast.Load()):
+            case ast.Attribute(value=ast.Name(id="self")):
                 pass
             case ast.Attribute(attr=field) if field in LEDGER_FIELDS:
                 yield f"{path.relative_to(ROOT)}: {ast.unparse(node)}"
@@ -196,7 +212,7 @@ def test_only_the_ledger_writes_what_a_delivery_keeps_for_it() -> None:
 def classes() -> Iterator[tuple[str, str]]:
     """Each class of the product, and its file."""
     for path in MODULES.values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 yield node.name, str(path.relative_to(ROOT))
 

@@ -50,6 +50,7 @@ LINUX = {
 }
 KEYWORDS = {"preexec_fn"}  # of subprocess.Popen: Windows refuses it, and ignores the others of POSIX
 PLACES = ("/proc/", "/sys/", "/dev/shm")  # noqa: S108  # Linux's, looked for in sources
+OTHERS = (*MODULES, *KEYWORDS, "add_signal_handler")
 HANDLED = {
     "ImportError",
     "ModuleNotFoundError",
@@ -62,7 +63,11 @@ HANDLED = {
 
 def uses(source: str, *, linux_only: bool = False) -> Iterator[tuple[int, str]]:
     """Line and name of each use that nothing guards."""
-    names = {f"{module}.{name}" for module, each in (LINUX if linux_only else POSIX).items() for name in each.split()}
+    lacking = LINUX if linux_only else POSIX
+    names = {f"{module}.{name}" for module, each in lacking.items() for name in each.split()}
+    imports = {f"from {module} import" for module in lacking}
+    if not any(each in source for each in (*names, *imports, *((*PLACES, "prctl") if linux_only else OTHERS))):
+        return  # the first look is the cheap one
     yield from _walk(ast.parse(source), names, linux_only, guarded=False)
 
 
