@@ -170,12 +170,9 @@ def send_and_receive_around(broker: RealBroker, during: Callable[[], None]) -> N
 
 
 @pytest.mark.timeout(700)  # the first run fetches the broker
+@pytest.mark.in_turns("name")
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(each, marks=() if each in ("activemq", "rabbitmq", "rabbitmq4") else pytest.mark.long_form)
-        for each in SPECS
-    ],
+    "name", [pytest.param(each, marks=() if each in FIRST else pytest.mark.long_form) for each in SPECS]
 )
 def test_what_a_broker_confirmed_survives_a_kill_and_nothing_survives_the_end(name: str) -> None:
     reason = MISSING[name]

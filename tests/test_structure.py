@@ -62,8 +62,9 @@ def nodes(path: Path) -> list[ast.AST]:
         match node:
             case ast.Import() | ast.ImportFrom() | ast.Attribute(ctx=ast.Store()):
                 found.append(node)
-            case ast.ClassDef(name=name):
-                found.append(ast.ClassDef(name=name))
+            case ast.ClassDef():
+                node.body = []
+                found.append(node)
     return found
 
 

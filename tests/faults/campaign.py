@@ -24,6 +24,7 @@ from tests.conformance.stage import NOTHING, Stage
 from tests.faults.account import Account, Killed, Verdict
 from tests.faults.promises import MODES, QUORUM, promise_of
 from tests.faults.stored import started
+from tests.run.forked import Forked
 
 import redelivery
 from redelivery.testing.brokers.real import RealBroker
@@ -46,11 +47,12 @@ class Victim:
     def __init__(self, run: Run, *, stays: bool) -> None:
         """``stays``: it goes on until `end`; otherwise until nothing comes any more."""
         seed = next(run.seeds)
-        command = [sys.executable, str(_SCRIPT), run.pair.url, run.source, run.target, run.mode, str(seed)]
+        code = f"import runpy; runpy.run_path({str(_SCRIPT)!r}, run_name='__main__')"
+        command = [sys.executable, "-c", code, run.pair.url, run.source, run.target, run.mode, str(seed)]
         if seed % 2:  # every second one
             command.append("asyncio")
         stdin = subprocess.PIPE if stays else subprocess.DEVNULL
-        self._process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True)  # noqa: S603  # ours
+        self._process = Forked[str](command, stdin=stdin, stdout=subprocess.PIPE, text=True)
         self.lines: list[str] = []
         self._said = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)

@@ -15,6 +15,7 @@ from tests.faults.campaign import Case, Run, Runs, campaign
 from tests.faults.report import REPORT, Report, page, terminal
 from tests.faults.stored import broker_of
 
+import redelivery
 from redelivery.testing.brokers.real import RealBroker, running
 
 _PAGE = "REDELIVERY_FAULT_REPORT"  # a file to write the report to, where all tests have passed
@@ -52,7 +53,7 @@ def stage(request: pytest.FixtureRequest, stage_class: type[Stage]) -> Iterator[
         yield stage_class(pair, f"faults.{request.node.originalname[:50]}.{uuid.uuid4().hex[:8]}", opened)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def second_activemq(activemq: RealBroker) -> Iterator[RealBroker]:
     """One more broker for the tests that kill it: nobody else's messages are in its store."""
     if activemq.provider is None:
@@ -62,11 +63,14 @@ def second_activemq(activemq: RealBroker) -> Iterator[RealBroker]:
 
 
 @pytest.fixture
-def killable(second_activemq: RealBroker) -> Iterator[RealBroker]:
-    """A broker to be killed and restarted by the test; it runs again afterwards, whatever the test did."""
-    yield second_activemq
-    second_activemq.kill()
-    second_activemq.restart()
+def killable(second_activemq: RealBroker) -> RealBroker:
+    """A broker to be killed and restarted by the test; it runs, whatever the one before did."""
+    try:
+        redelivery.connect(second_activemq.stomp_url, connect_timeout=5).close()
+    except redelivery.ConnectError:
+        second_activemq.kill()
+        second_activemq.restart()
+    return second_activemq
 
 
 @pytest.fixture(scope="session")

@@ -18,8 +18,9 @@ from typing import Final
 from uuid import uuid4
 
 from tests.conformance.foreign import Foreign, binary, section, string
+from tests.faults import letters_victim
 from tests.faults import letters_victim as victim
-from tests.faults.letters_victim import COUNT, MOMENT, POINTS, Ended, Struck, Victims
+from tests.faults.letters_victim import COUNT, MOMENT, POINTS, Ended, Struck
 
 import redelivery
 from redelivery import Message
@@ -91,7 +92,6 @@ class LetterRun:
     site: LetterSite
     command: str
     folder: Path
-    victims: Victims
     chance: random.Random
     kills: int = 0
     letters: int = 0
@@ -150,7 +150,7 @@ class LetterRound:
     """The queues of one round, what was on them, and what must be."""
 
     def __init__(self, run: LetterRun, connection: redelivery.Connection) -> None:
-        self._site, self._kind, self._victims, self._connection = run.site, run.command, run.victims, connection
+        self._site, self._kind, self._connection = run.site, run.command, connection
         self._source = f"kills.{uuid4().hex[:12]}"
         self._target = f"{self._source}.to"
         self._folder = run.folder / self._source
@@ -261,7 +261,7 @@ class LetterRound:
         """A command, killed at that point; or what is ``struck`` there."""
         environment = {**self._site.environment, "REDELIVERY_URL": self._site.url}
         environment["REDELIVERY_RECEIPTS"] = str(self._receipts)
-        done = self._victims.run(arguments, environment, point, number, struck)
+        done = letters_victim.run(arguments, environment, point, number, struck)
         assert not check or done.code == 0, (arguments, done)
         return done
 

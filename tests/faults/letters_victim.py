@@ -2,8 +2,6 @@
 
 At the ``number``-th time that it comes to the point, or so many seconds after it began. With the point `COUNT` it runs
 to its end, and prints on its last line of the standard error how often it came to each.
-
-`Victims` runs them: each is a process of its own, forked from one that has imported everything.
 """
 
 from __future__ import annotations
@@ -11,18 +9,16 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
+
+from tests.run import forked
 
 COUNT: Final = "count"
 MOMENT: Final = "a random moment"
@@ -104,69 +100,18 @@ class Ended:
     errors: str
 
 
-class Victims:
-    """Commands, one after the other. Leaving it ends the process that they are forked from."""
-
-    def __enter__(self) -> Self:
-        self._start()
-        return self
-
-    def _start(self) -> None:
-        command = [sys.executable, __file__]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603  # ours
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end()
-
-    def _end(self) -> None:
-        with self._process:
-            self._process.kill()
-
-    def run(
-        self,
-        arguments: Sequence[str],
-        environment: Mapping[str, str],
-        point: str,
-        number: float,
-        struck: Struck | None = None,
-    ) -> Ended:
-        """Run one to its end. ``struck``: what is ended at the point; None: the command itself."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        who = None if struck is None else [struck.process, struck.signal]
-        print(json.dumps([arguments, dict(environment), point, number, who]), file=self._process.stdin, flush=True)
-        try:
-            return Ended(*json.loads(self._process.stdout.readline()))
-        except BaseException:  # a test that took too long: the next one must not read its answer
-            self._end()
-            self._start()
-            raise
+def run(
+    arguments: Sequence[str], environment: Mapping[str, str], point: str, number: float, struck: Struck | None = None
+) -> Ended:
+    """Run one to its end, in a process of its own. ``struck``: what is ended at the point; None: the command itself."""
+    who = None if struck is None else [struck.process, struck.signal]
+    code = "import json, sys; from tests.faults.letters_victim import main; main(*json.loads(sys.argv[1]))"
+    command = (sys.executable, "-c", code, json.dumps([arguments, point, number, who]))
+    done = forked.run(command, env={**os.environ, **environment})
+    return Ended(done.returncode, done.stdout, done.stderr)
 
 
-def serve() -> None:
-    """Fork a command for each line, and answer with how it ended."""
-    import redelivery.cli.app
-    import redelivery.transports.stomp.adapter  # so that it is there in each
-
-    with suppress(ModuleNotFoundError):
-        import redelivery.transports.amqp.adapter  # noqa: F401
-    for line in sys.stdin:
-        with TemporaryFile() as output, TemporaryFile() as errors:
-            child = os.fork()
-            if not child:
-                os.dup2(output.fileno(), 1)
-                os.dup2(errors.fileno(), 2)
-                main(*json.loads(line))
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            said = [each.seek(0) or each.read().decode() for each in (output, errors)]
-        print(json.dumps([code, *said]), flush=True)
-
-
-def main(
-    arguments: list[str], environment: dict[str, str], point: str, number: float, struck: Sequence[int] | None
-) -> None:
+def main(arguments: list[str], point: str, number: float, struck: Sequence[int] | None) -> None:
     """Run one, and end the process with its exit code."""
     from redelivery.cli.app import app
     from redelivery.client.sync.producer import Producer
@@ -178,7 +123,6 @@ def main(
 
     for module in (moving, undoing):
         vars(module)["BATCH"] = BATCH
-    os.environ.update(environment)
     sys.argv = ["redelivery", "dlq", *arguments]
     planted = Planted(point, number, die if struck is None else Struck(*struck))
     planted.around(Session, "commit", BEFORE_COMMIT, COMMITTED)
@@ -220,7 +164,3 @@ class _Os:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(os, name)
-
-
-if __name__ == "__main__":
-    serve()

@@ -44,27 +44,30 @@ def test_receive_that_waits_raises_and_all_is_there_after_the_restart(stage: Sta
     assert stage.left_bodies(at_least=10) == numbered(10)
 
 
-@pytest.mark.parametrize("mode", AckMode)
-def test_every_call_on_a_lost_connection_raises_at_once(stage: Stage, killable: RealBroker, mode: AckMode) -> None:
-    stage.send("a")
-    connection = stage.connect()
-    session = connection.session(mode)
-    consumer, producer = session.consumer(stage.queue), session.producer(stage.queue)
-    message = receive(consumer)
+def test_every_call_on_a_lost_connection_raises_at_once(stage: Stage, killable: RealBroker) -> None:
+    opened = []
+    for mode in AckMode:
+        queue = f"{stage.queue}.{mode.name}"
+        stage.send("a", queue=queue)
+        connection = stage.connect()
+        session = connection.session(mode)
+        consumer, producer = session.consumer(queue), session.producer(queue)
+        opened.append((mode, connection, session, consumer, producer, receive(consumer)))
     killable.kill()
-    began = monotonic()
-    with pytest.raises(ConnectionLostError):
-        consumer.receive(timeout=30)
-    with pytest.raises(JMSError):
-        producer.send("b")
-    with pytest.raises(JMSError):
-        session.consumer("another")
-    if mode in {AckMode.CLIENT, AckMode.INDIVIDUAL}:
+    for mode, connection, session, consumer, producer, message in opened:
+        began = monotonic()
+        with pytest.raises(ConnectionLostError):
+            consumer.receive(timeout=30)
         with pytest.raises(JMSError):
-            message.acknowledge()
-    session.close()
-    connection.close()
-    assert monotonic() - began < SOON
+            producer.send("b")
+        with pytest.raises(JMSError):
+            session.consumer("another")
+        if mode in {AckMode.CLIENT, AckMode.INDIVIDUAL}:
+            with pytest.raises(JMSError):
+                message.acknowledge()
+        session.close()
+        connection.close()
+        assert monotonic() - began < SOON, mode
 
 
 def test_what_was_committed_before_stays_and_nothing_else(stage: Stage, killable: RealBroker) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from tests.faults.letters import COMMANDS, LetterRun, LetterSite
-from tests.faults.letters_victim import Victims
 from tests.faults.stored import NAME, started
 from tests.run.forms import brief
 
@@ -30,12 +29,6 @@ SITES = (
 def stored() -> Iterator[dict[str, str]]:
     with started(NAME) as broker:
         yield dict(broker.urls)
-
-
-@pytest.fixture(scope="module")
-def victims() -> Iterator[Victims]:
-    with Victims() as found:
-        yield found
 
 
 @pytest.fixture
@@ -69,12 +62,10 @@ CASES = [
 
 @pytest.mark.timeout(120 + 30 * KILLS)
 @pytest.mark.parametrize(("site", "command"), CASES, indirect=["site"])
-def test_nothing_is_lost_or_doubled_and_each_receipt_holds(
-    site: LetterSite, command: str, victims: Victims, tmp_path: Path
-) -> None:
+def test_nothing_is_lost_or_doubled_and_each_receipt_holds(site: LetterSite, command: str, tmp_path: Path) -> None:
     seed = random.SystemRandom().randrange(1 << 30)
     print(f"seed {seed}")
-    run = LetterRun(site, command, tmp_path, victims, random.Random(seed))  # noqa: S311  # a test that can be repeated
+    run = LetterRun(site, command, tmp_path, random.Random(seed))  # noqa: S311  # a test that can be repeated
     run.play(KILLS)
     if _RECORD is not None:
         said = {"pair": site.name, "command": command, "kills": run.kills, "lost": run.lost, "doubled": run.doubled}

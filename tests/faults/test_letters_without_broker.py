@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 from tests.faults.letters import UNDO, UNPURGE, LetterRound, LetterRun, LetterSite
-from tests.faults.letters_victim import BEFORE_COMMIT, COMMITTED, MEANWHILE, SENT, Struck, Victims
+from tests.faults.letters_victim import BEFORE_COMMIT, COMMITTED, MEANWHILE, SENT, Struck
 from tests.faults.stored import NAME, process_of, started
 
 from redelivery.testing.brokers.real import RealBroker
@@ -37,12 +37,6 @@ def brokers() -> Iterator[dict[str, RealBroker]]:
         yield Brokers()
 
 
-@pytest.fixture(scope="module")
-def victims() -> Iterator[Victims]:
-    with Victims() as found:
-        yield found
-
-
 def _cases() -> Iterator[object]:
     """Each command at each point, on each pair; in the short form some, on the embedded broker only."""
     numbers = count()
@@ -62,7 +56,7 @@ def _cases() -> Iterator[object]:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("site", "command", "point", "end"), list(_cases()))
 def test_the_error_names_what_goes_on_and_nothing_is_lost_or_doubled(
-    site: str, command: str, point: str, end: str, brokers: dict[str, RealBroker], victims: Victims, tmp_path: Path
+    site: str, command: str, point: str, end: str, brokers: dict[str, RealBroker], tmp_path: Path
 ) -> None:
     protocol, _, name = site.partition("-")
     if protocol == "amqp":
@@ -70,7 +64,7 @@ def test_the_error_names_what_goes_on_and_nothing_is_lost_or_doubled(
     broker = brokers[NAME if name == "stored" else name]
     if broker.provider is None:
         pytest.skip("this broker was not started by the test run, so it is not ours to end")
-    with closing(_round(LetterSite(site, broker.urls[protocol], lasting=True), command, victims, tmp_path)) as place:
+    with closing(_round(LetterSite(site, broker.urls[protocol], lasting=True), command, tmp_path)) as place:
         number = 1 if command == "import" and point != SENT else POINTS[point]
         done = place.run(place.command(), point, number, Struck(process_of(broker), ENDS[end]))
         again = place.going_on()
@@ -91,9 +85,9 @@ def test_the_error_names_what_goes_on_and_nothing_is_lost_or_doubled(
         assert place.balance() == (0, 0)
 
 
-def _round(site: LetterSite, command: str, victims: Victims, folder: Path) -> LetterRound:
+def _round(site: LetterSite, command: str, folder: Path) -> LetterRound:
     """Its letters, whose command is not yet run."""
-    run = LetterRun(site, command, folder, victims, random.Random(0))  # noqa: S311  # nothing here is random
+    run = LetterRun(site, command, folder, random.Random(0))  # noqa: S311  # nothing here is random
     place = LetterRound(run, site.connect())
     place.prepare()
     return place

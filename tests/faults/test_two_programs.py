@@ -13,6 +13,7 @@ from contextlib import ExitStack
 import pytest
 from tests.conformance.pairs import PAIRS, Kind, Pair
 from tests.conformance.stage import Stage
+from tests.run.forked import Forked
 
 _PROGRAM = """
 import sys, redelivery
@@ -35,7 +36,7 @@ def test_a_commit_is_of_ones_own_transaction_only(kind: Kind, request: pytest.Fi
         programs = []
         for body in ("killed", "committed"):
             command = [sys.executable, "-c", _PROGRAM, pair.url, queue, body]
-            program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603  # ours
+            program = Forked[str](command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             opened.enter_context(program)
             opened.callback(program.kill)
             programs.append(program)
