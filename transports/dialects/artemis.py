@@ -61,6 +61,8 @@ STOMP: Final = StompDialect(
         headers=(("_AMQ_ResourceName", "broker"),),
         operation="_AMQ_OperationName",
         succeeded="_AMQ_OperationSucceeded",
+        # A MULTICAST queue that is named whole heeds no selector; a window of 0 lets messages through.
+        takes_nothing=(("selector", "1=0"), ("ack", "client"), ("consumer-window-size", "-2")),
         unnamed="AMQ229216",
         attach_failed="AMQ339016",
     ),

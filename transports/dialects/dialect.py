@@ -66,6 +66,7 @@ class AddressQuestion:
         consume: headers of the SUBSCRIBE there.
         headers: of each question; ``operation``: the header that says what is asked.
         succeeded: the header of an answer, which is ``true`` where there is one.
+        takes_nothing: headers of a SUBSCRIBE to which nothing is delivered.
         unnamed: a part of what refuses a queue without a name, on an address where this user may make one.
         attach_failed: a part of what refuses a consumer of a queue that is not there, and is not made.
     """
@@ -77,6 +78,7 @@ class AddressQuestion:
     headers: Headers
     operation: str
     succeeded: str
+    takes_nothing: Headers
     unnamed: str
     attach_failed: str
 

@@ -27,7 +27,6 @@ from redelivery.transports.stomp.codec.names import QueueRoute
 from redelivery.transports.wire.clock import monotonic
 
 _NAME: Final = "redelivery-look"  # of the receipt, the transaction and the subscription
-_NOTHING: Final = ("selector", "1=0")  # a consumer that takes nothing
 
 
 class QueueLooks:
@@ -87,7 +86,8 @@ class QueueLooks:
         )
 
     def _consumer(self, name: str, headers: Headers = ()) -> tuple[tuple[str, Headers], ...]:
-        return (("SUBSCRIBE", (("destination", name), ("id", _NAME), _NOTHING, ("receipt", _NAME), *headers)),)
+        its = *self._question.takes_nothing, ("receipt", _NAME), *headers
+        return (("SUBSCRIBE", (("destination", name), ("id", _NAME), *its)),)
 
     def _undone_send(self, name: str) -> tuple[tuple[str, Headers], ...]:
         transaction = ("transaction", _NAME)

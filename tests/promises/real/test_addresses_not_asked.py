@@ -70,6 +70,28 @@ def test_a_send_of_who_may_not_ask_reaches_a_queue_that_is_there_or_is_refused(b
             broker.empty()
 
 
+LOOKED_AT: Final = ("same", "closed.same", "closed.each", "bare.same", "bare.each", "bare.each::bare.each")
+
+
+@pytest.mark.parametrize("name", LOOKED_AT)
+def test_who_may_not_ask_takes_nothing_from_a_queue_that_it_looks_at(broker: Artemis, name: str) -> None:
+    """A MULTICAST queue whose name is said whole heeds no selector of a STOMP subscription."""
+    queue = name.rpartition("::")[2]
+    with redelivery.connect(broker.urls["amqp"]) as connection, connection.session() as session:
+        for number in range(50):
+            session.producer(f"{queue}::{queue}").send(f"m{number}")
+    with redelivery.connect(restricted(broker)) as connection, connection.session() as session:
+        session.producer(name).send("more")
+    holds(broker, name, {queue: 51})
+    with redelivery.connect(broker.urls["amqp"]) as connection, connection.session() as session:
+        consumer = session.consumer(f"{queue}::{queue}")
+        found = [consumer.receive(timeout=30) for _ in range(51)]
+    assert [each and (each.body, each.redelivered) for each in found] == [
+        *((f"m{number}", False) for number in range(50)),
+        ("more", False),
+    ]
+
+
 BY_THE_FILE: Final = (
     "orders",
     "ordersQueue",
