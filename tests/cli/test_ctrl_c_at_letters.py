@@ -5,18 +5,17 @@ test_receipts_of_odd_letters sends the signal itself; here it comes right before
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.cli.brokers import LOOKED_AT, bodies, run, url
+from tests.cli.brokers import LOOKED_AT, emptied, run, url
 from tests.cli.test_receipts import counted, fill, orders, receipt
 from tests.cli.test_receipts_of_odd_letters import Breaks
 
 import redelivery
 
-__all__ = ["url"]  # a fixture
+__all__ = ["emptied", "url"]  # fixtures
 BATCH, LETTERS = 10, 14  # the second transaction has the rest
 COMMANDS = {
     "move": ("--to", "{}.other", "--yes"),
@@ -32,14 +31,13 @@ at_a_commit = pytest.mark.parametrize("after", [False, True], ids=["before the c
 
 
 @pytest.fixture
-def letters(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def letters(emptied: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
     """A queue, and its name and ".other"."""
     for each in ("moving", "receipts.undoing"):
         monkeypatch.setattr(f"redelivery.operate.letters.{each}.BATCH", BATCH)
     name = f"ctrlc.{uuid4().hex[:8]}"
-    yield name
-    for each in (name, f"{name}.other"):
-        bodies(url, each)
+    emptied += [name, f"{name}.other"]
+    return name
 
 
 def interrupted(url: str, *arguments: str, commit: int, after: bool) -> str:

@@ -7,19 +7,18 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.cli.brokers import LOOKED_AT, bodies, run, url
+from tests.cli.brokers import LOOKED_AT, emptied, run, url
 from tests.run.forked import Forked
 
 import redelivery
 from redelivery.operate.letters.receipts.receipt import read_receipt
 
-__all__ = ["url"]  # a fixture
+__all__ = ["emptied", "url"]  # fixtures
 COMMAND = (sys.executable, "-W", "error", "-c", "from redelivery.cli.main import main; main()", "dlq")
 CAUSE = "Delivery[1] exceeds redelivery policy limit:RedeliveryPolicy, cause:ValueError: no "
 KINDS = [
@@ -32,12 +31,11 @@ embedded = pytest.mark.parametrize("url", LOOKED_AT[:2], indirect=True)
 
 
 @pytest.fixture
-def letters(url: str) -> Iterator[str]:
+def letters(emptied: list[str]) -> str:
     """A queue of letters that failed on another one, which is its name and ".origin"."""
     name = f"receipts.{uuid4().hex[:8]}"
-    yield name
-    for each in (name, f"{name}.origin", f"{name}.other"):
-        bodies(url, each)
+    emptied += [name, f"{name}.origin", f"{name}.other"]
+    return name
 
 
 def fill(url: str, letters: str, count: int) -> None:

@@ -8,32 +8,30 @@ import resource
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.cli.brokers import LOOKED_AT, bodies, run, url
+from tests.cli.brokers import LOOKED_AT, bodies, emptied, run, url
 from tests.cli.test_receipts import COMMAND, counted, fill, orders, receipt
 from tests.conformance.foreign import Foreign, section, string
 from tests.run.forked import Forked
 
 import redelivery
 
-__all__ = ["url"]  # a fixture
+__all__ = ["emptied", "url"]  # fixtures
 on_each = pytest.mark.parametrize("url", LOOKED_AT, indirect=True)
 embedded = pytest.mark.parametrize("url", LOOKED_AT[:2], indirect=True)
 over_amqp = pytest.mark.parametrize("url", [each for each in LOOKED_AT if each.startswith("amqp")], indirect=True)
 
 
 @pytest.fixture
-def letters(url: str) -> Iterator[str]:
+def letters(emptied: list[str]) -> str:
     """A queue, whose letters go to its name and ".other"."""
     name = f"odd.{uuid4().hex[:8]}"
-    yield name
-    for each in (name, f"{name}.other"):
-        bodies(url, each)
+    emptied += [name, f"{name}.other"]
+    return name
 
 
 @pytest.fixture

@@ -6,13 +6,12 @@ Artemis 2.44 can do so when it is stopped while it commits. A receipt says it, a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.cli.brokers import LOOKED_AT, bodies, run, url
+from tests.cli.brokers import LOOKED_AT, bodies, emptied, run, url
 from tests.cli.test_receipts import counted, receipt
 from tests.cli.test_receipts_of_odd_letters import nameless
 
@@ -20,7 +19,7 @@ import redelivery
 from redelivery.client.sync.producer import Producer
 from redelivery.client.sync.session import Session
 
-__all__ = ["url"]  # a fixture
+__all__ = ["emptied", "url"]  # fixtures
 BATCH, LETTERS = 20, 36  # the second transaction has the rest
 TORN = LETTERS - BATCH
 on_each = pytest.mark.parametrize(
@@ -31,7 +30,7 @@ on_each = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def letters(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def letters(url: str, emptied: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
     """A queue of letters, some of which say the same; they go to its name and ".other"."""
     for each in ("moving", "receipts.undoing"):
         monkeypatch.setattr(f"redelivery.operate.letters.{each}.BATCH", BATCH)
@@ -41,9 +40,8 @@ def letters(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             body = "the same" if number % 3 else json.dumps({"order": number})
             session.producer(name).send(body, properties={"originalDestination": f"queue://{name}.origin"})
         session.commit()
-    yield name
-    for each in (name, f"{name}.other"):
-        bodies(url, each)
+    emptied += [name, f"{name}.other"]
+    return name
 
 
 class Tearing:

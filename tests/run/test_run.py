@@ -68,17 +68,25 @@ def test_retries():
 
 
 @pytest.fixture
+def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A folder with the conftest of this suite."""
+    monkeypatch.setenv("REDELIVERY_FORM", "short")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("REDELIVERY_ACTIVEMQ_URL", "stomp://there:1")  # nobody asks it
+    pytester.makeconftest((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
+    pytester.makepyfile(test_it=TESTS.format(retries=0, hidden=0))
+    pytester.makeini("[pytest]\ntimeout = 60\n")
+    return pytester
+
+
+@pytest.fixture
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run those tests under the conftest of this suite, as given; what pytest says."""
+    """Run those tests, as given; what pytest says."""
 
     def run(*arguments: str, retries: int = 0, hidden: int = 0, form: str = "short") -> pytest.RunResult:
         monkeypatch.setenv("REDELIVERY_FORM", form)
-        monkeypatch.setenv("PYTHONPATH", str(ROOT))
-        monkeypatch.delenv("CI", raising=False)
-        monkeypatch.setenv("REDELIVERY_ACTIVEMQ_URL", "stomp://there:1")  # nobody asks it
-        pytester.makeconftest((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
         pytester.makepyfile(test_it=TESTS.format(retries=retries, hidden=hidden))
-        pytester.makeini("[pytest]\ntimeout = 60\n")
         return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
 
     return run
@@ -96,9 +104,8 @@ def test_the_short_form_leaves_out_what_is_long_and_rules_on_brokers_that_have_n
 
 
 def test_a_run_of_all_tests_is_in_the_first_form_where_no_broker_is(
-    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("-k", "nothing")
     pytester.makeini("[pytest]\ntimeout = 60\ntestpaths = .")
     monkeypatch.setenv("REDELIVERY_REAL_BROKERS", "0")
 
@@ -160,9 +167,8 @@ def test_of_another_one(hornetq, number): pass
 
 @pytest.mark.parametrize("required", ["", "artemis"])
 def test_a_broker_that_does_not_start_is_a_skip_unless_it_is_required_and_one_that_is_not_there_is_left_out(
-    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, required: str
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, required: str
 ) -> None:
-    run("-k", "nothing")
     pytester.makepyfile(test_it=LACKS)
     monkeypatch.setenv("REDELIVERY_REQUIRE_BROKERS", required)
     monkeypatch.setenv("REDELIVERY_ARTEMIS_URL", "stomp://here:1")
@@ -214,8 +220,7 @@ def test_the_next(artemis): pass  # else the broker ends with the first play
 """
 
 
-def test_the_last_play_is_by_a_broker_that_was_started_again(pytester: pytest.Pytester, run: Run) -> None:
-    run("-k", "nothing")
+def test_the_last_play_is_by_a_broker_that_was_started_again(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it=HIDES)
     pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=2)
 
