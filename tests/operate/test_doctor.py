@@ -5,8 +5,7 @@ from __future__ import annotations
 import socket
 
 import pytest
-from tests.policies.readers.documents import address_settings, classic, read
-from tests.policies.readers.test_activemq_file import REDELIVERY
+from tests.policies.readers.documents import address_settings, classic, read, redelivery_plugin
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
@@ -106,7 +105,7 @@ def test_prefetched_messages_that_a_lost_connection_charges_are_a_warning_or_an_
 
 
 def test_a_client_and_a_broker_that_both_redeliver_are_a_warning() -> None:
-    plugin = classic(REDELIVERY.format(fallback="true", dead="true", default=""))
+    plugin = classic(redelivery_plugin())
     queue = (redelivery.Queue("SpecialQueue"),)
     (finding, *_) = check_rules(plugin, queue, client=redelivery.RedeliveryPolicy())
     assert (finding.level, finding.check) == ("warning", "multiplied")

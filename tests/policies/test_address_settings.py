@@ -25,6 +25,7 @@ class Signs:
         return next(self.numbers)
 
 
+@pytest.mark.promise("artemis-redelivery-defaults", "artemis-auto-create")
 def test_defaults_are_artemis() -> None:
     settings = AddressSettings()
     assert (
@@ -43,22 +44,26 @@ def test_defaults_are_artemis() -> None:
     assert settings.delay(1) == 0.0
 
 
+@pytest.mark.promise("artemis-growth", "artemis-example-1", "hornetq-example-growth", "seen-artemis-delays")
 def test_first_example_of_the_artemis_manual() -> None:
     settings = AddressSettings(redelivery_delay=5, redelivery_delay_multiplier=2, max_redelivery_delay=15)
     assert [settings.delay(n) for n in (1, 2, 3, 4)] == [5.0, 10.0, 15.0, 15.0]
 
 
+@pytest.mark.promise("artemis-example-2")
 def test_second_example_of_the_artemis_manual() -> None:
     settings = AddressSettings(redelivery_delay=1, max_redelivery_delay=15, redelivery_collision_avoidance_factor=0.5)
     rng = Signs(("-", 0.25), ("+", 0.75), ("-", 0.05))
     assert [settings.delay(n, rng) for n in (1, 2, 3)] == [0.875, 1.375, 0.975]
 
 
+@pytest.mark.promise("hornetq-example-setting")
 def test_hornetqs_example() -> None:
     settings = AddressSettings(redelivery_delay=5, redelivery_delay_multiplier=1.5, max_redelivery_delay=50)
     assert [settings.delay(n) for n in range(1, 9)] == [5.0, 7.5, 11.25, 16.875, 25.312, 37.968, 50.0, 50.0]
 
 
+@pytest.mark.promise("artemis-redelivery-defaults", "seen-artemis-maximum")
 def test_the_cap_defaults_to_ten_delays() -> None:
     settings = AddressSettings(redelivery_delay=timedelta(seconds=2), redelivery_delay_multiplier=4)
     assert settings.longest_delay == 20.0
@@ -86,6 +91,7 @@ def test_delays_stay_between_zero_and_the_cap(
     assert 0 <= settings.delay(count) <= (delay / 100 if cap is None else cap / 1000)
 
 
+@pytest.mark.promise("artemis-attempts-default")
 def test_attempts_count_all_deliveries() -> None:
     assert [AddressSettings(max_delivery_attempts=3).exceeded(n) for n in (1, 2, 3, 4)] == [False, False, True, True]
     assert not AddressSettings(max_delivery_attempts=-1).exceeded(10**9)
@@ -119,6 +125,7 @@ def test_a_bad_value_is_named(name: str, value: object) -> None:
         AddressSettings(**arguments)
 
 
+@pytest.mark.promise("artemis-endless-address", "seen-artemis-merge")
 def test_settings_merge_field_by_field() -> None:
     settings = AddressSettingsMap(
         {

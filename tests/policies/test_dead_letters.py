@@ -92,6 +92,7 @@ def test_individual(options: dict[str, Any], queue_copy: Queue, topic_copy: Topi
     assert decide(strategy, NEWS) == CopyTo(topic_copy)
 
 
+@pytest.mark.promise("classic-expired", "classic-non-persistent")
 @pytest.mark.parametrize(
     "strategy",
     [BrokerDeadLetterStrategy(), SharedDeadLetterStrategy(), IndividualDeadLetterStrategy()],

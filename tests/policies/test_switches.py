@@ -49,6 +49,7 @@ def written(value: object) -> str:
     return str(value).lower()
 
 
+@pytest.mark.promise("seen-classic-topic")
 @pytest.mark.parametrize(("queues", "topics"), list(product((True, False), repeat=2)))
 def test_a_queue_or_a_topic_of_dead_letters(queues: bool, topics: bool) -> None:
     options: dict[str, Any] = {"use_queue_for_queue_messages": queues, "use_queue_for_topic_messages": topics}
@@ -65,6 +66,7 @@ def test_prefixes_and_suffixes() -> None:
         assert copy(strategy, Topic("news")).name == "T.news.t"
 
 
+@pytest.mark.promise("classic-expired", "classic-non-persistent")
 @BOTH_WAYS
 @pytest.mark.parametrize("kind", [BrokerDeadLetterStrategy, SharedDeadLetterStrategy, IndividualDeadLetterStrategy])
 def test_what_has_expired_and_what_is_not_persistent(kind: Any, one: bool, other: bool) -> None:

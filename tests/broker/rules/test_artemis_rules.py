@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from tests.broker.rules.failing import Bench
 from tests.policies.readers.documents import ARTEMIS, address_settings, read
+from tests.policies.test_address_settings import Signs
 
 from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.rules.artemis import ArtemisBroker
@@ -18,16 +17,6 @@ from redelivery.policies.brokers.artemis.rules import ArtemisRules
 from redelivery.policies.brokers.policies import BrokerPolicies
 
 promise = pytest.mark.promise
-
-
-class Draws:
-    """Plays (sign, u) pairs to a delay."""
-
-    def __init__(self, *pairs: tuple[str, float]) -> None:
-        self._numbers: Iterator[float] = iter([each for sign, u in pairs for each in (0.9 if sign == "+" else 0.1, u)])
-
-    def random(self) -> float:
-        return next(self._numbers)
 
 
 def artemis(match: str = "#", *, inside: str = "", **values: object) -> BrokerPolicies:
@@ -64,7 +53,7 @@ def test_example_2_moves_the_delays_by_chance() -> None:
         redelivery_collision_avoidance_factor=0.5,
     ).rules
     assert isinstance(rules, ArtemisRules)
-    broker = ArtemisBroker(rules, Draws(("-", 0.25), ("+", 0.75), ("-", 0.05)))
+    broker = ArtemisBroker(rules, Signs(("-", 0.25), ("+", 0.75), ("-", 0.05)))
     entry = Entry(StoredMessage("ID:1", Queue("q")), 1, "q")
     delays = []
     for redeliveries in range(3):

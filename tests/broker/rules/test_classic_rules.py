@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.broker.rules.failing import Bench
-from tests.policies.readers.documents import classic, policy_entries, read
-from tests.promises.test_documents import PLUGIN
+from tests.policies.readers.documents import classic, policy_entries, read, redelivery_plugin
 
 from redelivery.broker.engine.rules.rules import Manner
 from redelivery.policies.files.places import ConfigFileError
@@ -99,7 +98,7 @@ def test_an_audit_remembers_so_many_messages(depth: int, producers: int, letters
 
 @promise("classic-order")
 def test_the_order_is_given_up() -> None:
-    bench = Bench(classic(PLUGIN.format("true", "true")))
+    bench = Bench(classic(redelivery_plugin()))
     for body in ("1", "2"):
         bench.send("SpecialQueue", body)
     _, box = bench.consumer("SpecialQueue")
@@ -111,7 +110,7 @@ def test_the_order_is_given_up() -> None:
 
 @promise("seen-classic-plugin-expired")
 def test_what_expires_is_not_sent_again_by_the_plug_in() -> None:
-    bench = Bench(classic(PLUGIN.format("true", "false")))
+    bench = Bench(classic(redelivery_plugin(dead=False)))
     bench.send("SpecialQueue", expiration=bench.now + 10)
     bench.pass_time(11)
     assert bench.engine.depth("SpecialQueue") == 0
@@ -121,7 +120,7 @@ def test_what_expires_is_not_sent_again_by_the_plug_in() -> None:
 
 @promise("seen-classic-plugin-endless")
 def test_the_plug_in_sends_again_without_an_end() -> None:
-    bench = Bench(classic(PLUGIN.format("true", "true").replace('"4"', '"-1"')))
+    bench = Bench(classic(redelivery_plugin().replace('"4"', '"-1"')))
     bench.send("SpecialQueue")
     assert bench.fail("SpecialQueue", most=50, manner=Manner.REJECTED) == 50
     assert bench.letters("ActiveMQ.DLQ") == []
@@ -133,7 +132,7 @@ def test_the_delays_of_the_plug_in_grow_to_a_maximum() -> None:
         'initialRedeliveryDelay="2000" useExponentialBackOff="true" backOffMultiplier="3" '
         'maximumRedeliveryDelay="15000"'
     )
-    bench = Bench(classic(PLUGIN.format("true", "true").replace('redeliveryDelay="10000"', growing)))
+    bench = Bench(classic(redelivery_plugin().replace('redeliveryDelay="10000"', growing)))
     bench.send("SpecialQueue")
     assert give_up(bench, "SpecialQueue") == 5
     assert bench.waits == [2000, 6000, 15000, 15000]
@@ -142,7 +141,7 @@ def test_the_delays_of_the_plug_in_grow_to_a_maximum() -> None:
 @promise("seen-classic-plugin-count")
 @promise("classic-broker-redelivery")
 def test_what_a_client_gives_up_is_sent_again_later() -> None:
-    bench = Bench(classic(PLUGIN.format("true", "true")))
+    bench = Bench(classic(redelivery_plugin()))
     bench.send("SpecialQueue")
     assert give_up(bench, "SpecialQueue") == 5
     assert bench.waits == [1000, 10000, 10000, 10000]
@@ -156,7 +155,7 @@ def test_what_a_client_gives_up_is_sent_again_later() -> None:
 @promise("classic-fallback")
 @pytest.mark.parametrize("falls_back", [True, False])
 def test_what_has_no_policy_at_all(falls_back: bool) -> None:
-    bench = Bench(classic(PLUGIN.format(str(falls_back).lower(), "true")))
+    bench = Bench(classic(redelivery_plugin(fallback=falls_back)))
     bench.send("other")
     assert give_up(bench, "other") == 1
     assert len(bench.letters("ActiveMQ.DLQ")) == falls_back
@@ -165,7 +164,7 @@ def test_what_has_no_policy_at_all(falls_back: bool) -> None:
 @promise("classic-exceeded")
 @pytest.mark.parametrize("sends", [True, False])
 def test_what_has_used_up_its_policy(sends: bool) -> None:
-    bench = Bench(classic(PLUGIN.format("true", str(sends).lower())))
+    bench = Bench(classic(redelivery_plugin(dead=sends)))
     bench.send("SpecialQueue")
     assert give_up(bench, "SpecialQueue") == 5
     assert len(bench.letters("ActiveMQ.DLQ")) == sends
@@ -194,7 +193,7 @@ def test_what_fails_in_a_dead_letter_queue_goes_one_queue_on() -> None:
 @promise("classic-scheduler")
 @promise("seen-classic-refused")
 def test_a_broker_without_its_scheduler_does_not_start() -> None:
-    text = PLUGIN.format("true", "true")
+    text = redelivery_plugin()
     with pytest.raises(ConfigFileError, match="schedulerSupport"):
         read(f"<broker>{text}</broker>")
     with pytest.raises(ConfigFileError, match="1000"):

@@ -8,8 +8,7 @@ import pytest
 from tests.broker.engine.bench import Box
 from tests.broker.rules.test_artemis_rules import artemis
 from tests.broker.store.test_store_kill import killed
-from tests.policies.readers.documents import address_settings, classic, written
-from tests.promises.test_documents import PLUGIN
+from tests.policies.readers.documents import address_settings, classic, redelivery_plugin, written
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
@@ -139,7 +138,7 @@ def test_nothing_of_it_stays_when_it_is_consumed(tmp_path: Path) -> None:
 
 
 def test_what_classic_s_plug_in_has_scheduled_is_sent_again_when_it_is_due(tmp_path: Path) -> None:
-    plugin = PLUGIN.format("true", "true").replace("SpecialQueue", ">")
+    plugin = redelivery_plugin().replace("SpecialQueue", ">")
     rules = classic(plugin).rules
     first = Life(tmp_path / "shop.db", now=1_000_000, rules=rules)
     first.send("m")

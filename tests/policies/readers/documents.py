@@ -26,6 +26,19 @@ CLASSIC = """\
 """
 
 
+REDELIVERY = """
+<plugins>
+  <redeliveryPlugin fallbackToDeadLetter="{fallback}" sendToDlqIfMaxRetriesExceeded="{dead}">
+    <redeliveryPolicyMap><redeliveryPolicyMap>
+      <redeliveryPolicyEntries>
+        <redeliveryPolicy queue="SpecialQueue" maximumRedeliveries="4" redeliveryDelay="10000"/>
+      </redeliveryPolicyEntries>
+      {default}
+    </redeliveryPolicyMap></redeliveryPolicyMap>
+  </redeliveryPlugin>
+</plugins>"""
+
+
 def address_settings(**settings: Mapping[str, object]) -> str:
     """A ``broker.xml`` with these settings by match; ``_`` in names stands for ``-``."""
     entries = []
@@ -41,6 +54,11 @@ def read(text: str, name: str = "file.xml", **options: object) -> BrokerPolicies
 
 def classic(inside: str, **options: object) -> BrokerPolicies:
     return read(CLASSIC.format(dedent(inside)), "activemq.xml", **options)
+
+
+def redelivery_plugin(*, fallback: bool = True, dead: bool = True, default: str = "") -> str:
+    """Write Classic's redeliveryPlugin with a policy for SpecialQueue, and with this entry for all others."""
+    return REDELIVERY.format(fallback=str(fallback).lower(), dead=str(dead).lower(), default=default)
 
 
 def policy_entries(inside: str) -> str:

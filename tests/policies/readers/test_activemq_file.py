@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.policies.readers.documents import classic, policy_entries, read
+from tests.policies.readers.documents import classic, policy_entries, read, redelivery_plugin
 
 import redelivery
 from redelivery.model.destinations import Queue, Topic
@@ -20,17 +20,6 @@ INDIVIDUAL = """
   </deadLetterStrategy>
 </policyEntry>"""
 
-REDELIVERY = """
-<plugins>
-  <redeliveryPlugin fallbackToDeadLetter="{fallback}" sendToDlqIfMaxRetriesExceeded="{dead}">
-    <redeliveryPolicyMap><redeliveryPolicyMap>
-      <redeliveryPolicyEntries>
-        <redeliveryPolicy queue="SpecialQueue" maximumRedeliveries="4" redeliveryDelay="10000"/>
-      </redeliveryPolicyEntries>
-      {default}
-    </redeliveryPolicyMap></redeliveryPolicyMap>
-  </redeliveryPlugin>
-</plugins>"""
 DEFAULT = """
 <defaultEntry>
   <redeliveryPolicy maximumRedeliveries="3" initialRedeliveryDelay="5000" redeliveryDelay="10000"/>
@@ -47,12 +36,14 @@ def rules(inside: str) -> ClassicRules:
     return found
 
 
+@pytest.mark.promise("classic-poison")
 def test_without_a_policy_the_shared_dead_letter_queue_counts_and_the_client_s_own_policy() -> None:
     said = str(classic("").explain("orders"))
     assert "as the client's policy says (by default 7 deliveries over 6 s), then ActiveMQ.DLQ" in said
     assert "nothing matches" in said
 
 
+@pytest.mark.promise("classic-individual")
 def test_an_individual_strategy_is_read_with_all_its_options_and_their_lines() -> None:
     found = classic(policy_entries(INDIVIDUAL))
     assert found.explain("orders.eu").dead_letter == "DLQ.orders.eu.x"
@@ -84,6 +75,7 @@ def test_a_shared_strategy_may_name_its_queue(inside: str) -> None:
     assert classic(text).explain("orders").dead_letter == "Dead"
 
 
+@pytest.mark.promise("classic-individual", "seen-classic-topic")
 def test_a_dead_letter_destination_may_be_a_topic() -> None:
     inside = '<individualDeadLetterStrategy useQueueForTopicMessages="false"/>'
     text = policy_entries(f'<policyEntry topic=">">{strategy(inside)}</policyEntry>')
@@ -110,8 +102,9 @@ def test_the_most_specific_entry_counts_as_a_whole_and_the_default_entry_last() 
     assert classic(text).explain("z").dead_letter is None
 
 
+@pytest.mark.promise("classic-broker-redelivery", "seen-classic-plugin-count")
 def test_the_redelivery_plug_in_sends_again_by_its_policies() -> None:
-    found = classic(REDELIVERY.format(fallback="true", dead="true", default=DEFAULT))
+    found = classic(redelivery_plugin(default=DEFAULT))
     special, other = found.explain("SpecialQueue"), found.explain("x")
     assert (special.maximum, [each.seconds for each in special.delays]) == (5, [1.0, 10.0, 10.0, 10.0])
     assert (other.maximum, [each.seconds for each in other.delays]) == (4, [5.0, 10.0, 10.0])
@@ -120,19 +113,20 @@ def test_the_redelivery_plug_in_sends_again_by_its_policies() -> None:
     assert found.redelivery_policies.policy_for("x").delay(1) == 5.0
 
 
+@pytest.mark.promise("classic-fallback", "classic-exceeded", "seen-classic-gone")
 @pytest.mark.parametrize(
     ("fallback", "dead", "queue", "fate"),
     [
-        ("true", "true", "x", "ActiveMQ.DLQ"),
-        ("false", "true", "x", "removed (no redelivery policy matches, and fallbackToDeadLetter is false)"),
-        ("false", "true", "SpecialQueue", "ActiveMQ.DLQ"),
-        ("true", "false", "SpecialQueue", "removed (sendToDlqIfMaxRetriesExceeded is false)"),
+        (True, True, "x", "ActiveMQ.DLQ"),
+        (False, True, "x", "removed (no redelivery policy matches, and fallbackToDeadLetter is false)"),
+        (False, True, "SpecialQueue", "ActiveMQ.DLQ"),
+        (True, False, "SpecialQueue", "removed (sendToDlqIfMaxRetriesExceeded is false)"),
     ],
 )
 def test_the_flags_of_the_redelivery_plug_in_say_where_a_message_ends(
-    fallback: str, dead: str, queue: str, fate: str
+    fallback: bool, dead: bool, queue: str, fate: str
 ) -> None:
-    found = classic(REDELIVERY.format(fallback=fallback, dead=dead, default=""))
+    found = classic(redelivery_plugin(fallback=fallback, dead=dead))
     assert found.explain(queue).fate == fate
     strategy = found.dead_letter_strategies.strategy_for(queue)  # of a client that does the same
     failed, expired = (
@@ -144,7 +138,7 @@ def test_the_flags_of_the_redelivery_plug_in_say_where_a_message_ends(
 
 
 def test_what_the_redelivery_plug_in_removes_is_combined_with_the_policy_entries_and_the_other_plug_in() -> None:
-    inside = REDELIVERY.format(fallback="true", dead="false", default="").replace("SpecialQueue", "orders.*")
+    inside = redelivery_plugin(dead=False).replace("SpecialQueue", "orders.*")
     inside = inside.replace("</plugins>", '<discardingDLQBrokerPlugin dropAll="false" dropOnly="other"/></plugins>')
     own = '<policyEntry queue="{}">' + strategy('<individualDeadLetterStrategy queuePrefix="{}."/>') + "</policyEntry>"
     found = classic(policy_entries(own.format(">", "ALL") + own.format("orders.>", "ORDERS")) + inside)
@@ -158,6 +152,7 @@ def test_what_the_redelivery_plug_in_removes_is_combined_with_the_policy_entries
     assert fates == {"orders.eu": None, "orders.eu.1": "ORDERS.orders.eu.1", "x": "ALL.x", "other": None}
 
 
+@pytest.mark.promise("classic-discarding", "seen-classic-whole-name")
 @pytest.mark.parametrize(
     ("plugin", "dropped"),
     [
@@ -187,7 +182,7 @@ def test_the_options_of_the_discarding_plug_in_are_read() -> None:
 
 
 def test_a_plug_in_that_discards_everything_before_the_one_that_redelivers_leaves_it_nothing() -> None:
-    both = REDELIVERY.format(fallback="true", dead="true", default=DEFAULT)
+    both = redelivery_plugin(default=DEFAULT)
     assert classic(both.replace("</plugins>", "<discardingDLQBrokerPlugin/></plugins>")).explain("x").maximum == 1
     assert classic(both.replace("<plugins>", "<plugins><discardingDLQBrokerPlugin/>")).explain("x").maximum == 4
 
@@ -224,12 +219,13 @@ def test_what_is_not_understood_of_a_plug_in_is_refused(text: str, says: str) ->
         classic(f"<plugins>{text}</plugins>")
 
 
+@pytest.mark.promise("classic-scheduler", "seen-classic-refused")
 def test_what_the_broker_does_not_start_with_is_refused() -> None:
-    plugin = REDELIVERY.format(fallback="true", dead="true", default=DEFAULT.replace("10000", "999"))
+    plugin = redelivery_plugin(default=DEFAULT.replace("10000", "999"))
     with pytest.raises(ConfigFileError, match="redeliveryDelay=999: redeliveryPlugin needs at least 1000"):
         classic(plugin)
     with pytest.raises(ConfigFileError, match='unless it has schedulerSupport="true"'):
-        read(f"<broker>{REDELIVERY.format(fallback='true', dead='true', default='')}</broker>")
+        read(f"<broker>{redelivery_plugin()}</broker>")
 
 
 def test_other_sections_and_entries_of_temporary_destinations_are_skipped_and_listed() -> None:
@@ -277,7 +273,7 @@ def test_placeholders_of_destinations_and_values_are_resolved() -> None:
 def test_what_is_asked_is_in_the_broker_s_order_the_last_plug_in_first() -> None:
     default = '<defaultEntry><redeliveryPolicy maximumRedeliveries="2"/></defaultEntry>'
     entry = policy_entries('<policyEntry queue=">"/>')
-    plugin = REDELIVERY.format(fallback="true", dead="true", default=default)
+    plugin = redelivery_plugin(default=default)
     drops = '<discardingDLQBrokerPlugin dropAll="false" dropOnly="a"/></plugins>'
     found = classic(entry + plugin.replace("</plugins>", drops)).explain("a")
     assert [each.title for each in found.matched] == [

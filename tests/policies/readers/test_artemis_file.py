@@ -31,6 +31,7 @@ def rules(text: str, **options: object) -> ArtemisRules:
     return found
 
 
+@pytest.mark.promise("artemis-two-remedies", "artemis-example-dead-letter", "seen-artemis-merge")
 def test_each_field_comes_from_the_most_specific_match_that_sets_it_and_is_named_with_its_line() -> None:
     found = read(ARTEMIS.format(SETTINGS), "broker.xml").explain("orders.eu")
     assert found.maximum == 3
@@ -61,6 +62,7 @@ def test_a_file_reads_with_and_without_core_namespaces_and_prefixes(text: str) -
     assert rules(text).settings_for("orders") == expected
 
 
+@pytest.mark.promise("artemis-wildcards", "seen-artemis-order")
 def test_a_match_of_words_and_any_further_words_covers_the_address_without_them() -> None:
     assert rules(ARTEMIS.format(SETTINGS)).settings_for("orders").redelivery_delay == 5.0
 
@@ -98,6 +100,7 @@ def test_another_broker_s_wildcard_is_a_word_like_any_other() -> None:
     assert found.redelivery_policies().policy_for("orders.eu").maximum_redeliveries == 9
 
 
+@pytest.mark.promise("artemis-wildcards", "seen-artemis-order")
 def test_patterns_are_asked_in_the_broker_s_order() -> None:
     text = address_settings(**{each: {} for each in ("#", "a.#", "a.b.#", "a.*", "*.b", "a.b")})
     assert [each.match for each in rules(text).candidates("a.b")] == ["a.b", "a.*", "*.b", "a.b.#", "a.#", "#"]
@@ -109,6 +112,7 @@ def test_a_setting_is_not_inherited_only_where_it_is_set() -> None:
     assert rules(text).entries[1].fields_set == {"max_delivery_attempts"}
 
 
+@pytest.mark.promise("seen-hornetq-expiry")
 def test_everything_that_concerns_redelivery_dead_letters_and_expiry_is_read() -> None:
     values: dict[str, object] = {
         "redelivery_delay": 1500,
@@ -152,6 +156,7 @@ def test_everything_that_concerns_redelivery_dead_letters_and_expiry_is_read() -
     )
 
 
+@pytest.mark.promise("artemis-factor-range", "seen-artemis-refused")
 def test_all_that_is_wrong_is_said_at_once_with_file_line_and_column() -> None:
     text = ARTEMIS.format(
         '<address-settings>\n<address-setting match="x">\n'
@@ -212,6 +217,7 @@ def test_settings_about_other_things_are_skipped() -> None:
     assert rules(address_settings(x={"page_size_bytes": "10M", "max_size_bytes": -1})).entries[0].fields_set == set()
 
 
+@pytest.mark.promise("seen-artemis-unbound")
 def test_queues_that_the_file_makes_are_read_so_that_a_dead_letter_address_without_one_is_noted() -> None:
     queue = '<anycast><queue name="q"><filter string="a=1"/></queue></anycast>'
     addresses = '<addresses><address name="{}">' + queue + "</address></addresses>"
@@ -253,6 +259,7 @@ def test_an_include_of_the_same_folder_is_read_and_its_lines_are_named(tmp_path:
     assert str(found.matched[0].place) == f"{tmp_path}/parts/settings.xml:2:3"
 
 
+@pytest.mark.promise("artemis-removal")
 def test_a_client_gets_the_policies_and_strategies_that_mean_the_same() -> None:
     found = read(ARTEMIS.format(SETTINGS))
     policy = found.redelivery_policies.policy_for("orders.eu")
@@ -295,6 +302,7 @@ OTHER_NAMES = """
 <max-delivery-attempts>3</max-delivery-attempts></address-setting></address-settings>"""
 
 
+@pytest.mark.promise("hornetq-dead-letter")
 @pytest.mark.parametrize(
     ("text", "prefix"),
     [

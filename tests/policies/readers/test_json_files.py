@@ -9,6 +9,7 @@ import pytest
 from tests.policies.readers.documents import read
 
 import redelivery.policies
+from redelivery.policies.brokers.formats import read_content
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rabbitmq.rules import RabbitRules
 from redelivery.policies.files import json_tree
@@ -49,6 +50,7 @@ def rabbit(document: object, **options: object) -> BrokerPolicies:
     return read(json.dumps(document, indent=1), "definitions.json", **options)
 
 
+@pytest.mark.promise("qpid-arguments", "seen-broker-j-maximum", "seen-broker-j-levels")
 @pytest.mark.parametrize(
     "document", [BROKER, HOST, {"virtualhosts": [{"name": "h", **HOST}]}], ids=["config", "host", "store"]
 )
@@ -70,6 +72,7 @@ def test_broker_j_asks_the_queue_then_its_virtual_host_and_zero_turns_the_limit_
     assert (found.maximum, found.dead_letter) == (maximum, dead_letters)
 
 
+@pytest.mark.promise("seen-broker-j-levels", "seen-broker-j-discarded")
 def test_broker_j_asks_the_broker_last() -> None:
     host = {key: value for key, value in HOST.items() if key != "context"}
     nodes = [{"name": "default", "virtualHostInitialConfiguration": json.dumps(host)}]
@@ -85,10 +88,9 @@ def test_broker_j_names_the_lines() -> None:
     assert "alternateBinding = DLQ" in said
 
 
+@pytest.mark.promise("seen-broker-j-this-name")
 def test_broker_j_does_not_route_by_a_binding_that_names_the_queue_itself() -> None:
-    document = {
-        "queues": [{"name": "q", "maximumDeliveryAttempts": 1, "alternateBinding": {"destination": "${this:name}_x"}}]
-    }
+    document = {"queues": [{"name": "q", "alternateBinding": {"destination": "${this:name}_x"}}]}
     assert "does not route" in broker_j(document).explain("q").fate
 
 
@@ -270,8 +272,6 @@ def test_broker_j_s_json_may_have_comments_as_its_own_files_do() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
 def test_json_has_any_encoding_of_unicode(encoding: str) -> None:
-    from redelivery.policies.brokers.formats import read_content
-
     assert read_content(json.dumps({"policies": [POLICY]}).encode(encoding), "x.json").format == "rabbitmq"
 
 
@@ -300,8 +300,6 @@ def test_json_has_a_number_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["cut off", "crossed", "deep", "long number", "foreign", "not UTF-8", "open comment", "empty"],
 )
 def test_what_is_not_such_json_is_an_error(content: bytes, says: str | None) -> None:
-    from redelivery.policies.brokers.formats import read_content
-
     if says is None:
         assert read_content(content, "x.json").format == "rabbitmq"
         return

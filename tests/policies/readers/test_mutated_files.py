@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from tests.broker.rules.failing import Bench
-from tests.policies.readers.documents import ARTEMIS, CLASSIC, policy_entries
-from tests.policies.readers.test_activemq_file import DEFAULT, INDIVIDUAL, REDELIVERY
+from tests.policies.readers.documents import ARTEMIS, CLASSIC, policy_entries, redelivery_plugin
+from tests.policies.readers.test_activemq_file import DEFAULT, INDIVIDUAL
 from tests.policies.readers.test_artemis_file import SETTINGS
 from tests.policies.readers.test_artemis_properties import PROPERTIES_JSON, SMALL
 from tests.policies.readers.test_helm_values import VALUES
@@ -38,7 +38,7 @@ from redelivery.operate.simulate import simulate
 from redelivery.policies.brokers.formats import FORMATS, read_content, read_url
 from redelivery.policies.brokers.policies import BrokerPolicies
 
-PLUGINS = REDELIVERY.format(fallback="true", dead="true", default=DEFAULT)
+PLUGINS = redelivery_plugin(default=DEFAULT)
 QUEUE = '<anycast><queue name="q"><filter string="a"/></queue></anycast>'
 QUEUE = f'<addresses><address name="DLA">{QUEUE}</address></addresses>'
 FILES = {

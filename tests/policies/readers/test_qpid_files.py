@@ -53,6 +53,7 @@ def config(tmp_path: Path) -> Path:
     return written(tmp_path, "config.xml", CONFIG)
 
 
+@pytest.mark.promise("qpid-maximum", "qpid-names", "qpid-levels")
 @pytest.mark.parametrize(
     ("queue", "maximum", "dead_letters"),
     [
@@ -93,6 +94,7 @@ def test_without_a_dead_letter_queue_it_is_discarded(config: Path) -> None:
 def test_suffixes_can_be_set() -> None:
     text = CONFIG.replace("<connector>", "<deadLetterQueueSuffix>.dead</deadLetterQueueSuffix><connector>")
     assert read(text).explain("x").dead_letter == "x.dead"
+    assert read(text).rules.exchange_suffix == "_DLE"  # type: ignore[attr-defined]  # QpidRules
 
 
 def test_virtual_hosts_may_be_in_the_file_of_the_broker_or_alone() -> None:
