@@ -183,14 +183,17 @@ class TestSysExit:
     """In a thread of its own, Python's sys.exit() ends that thread in silence; here the program gets it."""
 
     @MODES
-    def test_the_message_is_not_to_blame(self, bench: Bench, mode: AckMode, caplog: pytest.LogCaptureFixture) -> None:
+    @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()], ids=repr)
+    def test_the_message_is_not_to_blame(
+        self, bench: Bench, mode: AckMode, error: BaseException, caplog: pytest.LogCaptureFixture
+    ) -> None:
         policy = RedeliveryPolicy(maximum_redeliveries=1)
         bench.send("m1", "m2")
         session, consumer = bench.consuming(mode, redelivery_policy=policy)
-        consumer.listen(lambda _: sys.exit(3))
+        consumer.listen(Mock(side_effect=error))
         eventually(lambda: not any(each.name == "redelivery-listener" for each in threading.enumerate()))
         assert [each.levelname for each in caplog.records].count("CRITICAL") == 1
-        assert "raised SystemExit(3)" in caplog.text
+        assert f"raised {error!r}" in caplog.text
         again = receive(consumer)
         assert (again.body, again.delivery_count) == ("m1", 1)
         session.close()

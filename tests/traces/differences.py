@@ -87,6 +87,11 @@ FAULTS: Final[Mapping[int, tuple[str, str]]] = {  # what the Java client does, a
     ),
 }
 
+ELSEWHERE: Final[Mapping[int, str]] = {  # what holds the faults that no scenario shows here
+    6: "tests/conformance/test_reconnect.py",
+    8: "tests/policies/test_redelivery_policy.py",
+    13: "tests/policies/test_destination_map.py",
+}
 _STOMP: Final = ("stomp-activemq", "stomp-activemq-copy")
 
 

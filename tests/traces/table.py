@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tests.traces.differences import FAULTS, REASONS, Difference, differences, missing
+from tests.traces.differences import ELSEWHERE, FAULTS, REASONS, Difference, differences, missing
 from tests.traces.scenario import Scenario, scenarios
 from tests.traces.targets import TARGETS
 
@@ -47,7 +47,7 @@ _FAULTS = """
 ## Faults of the Java client that are not copied
 
 The rule: order kept, nothing lost, nothing acknowledged that the application did not acknowledge, time-outs kept.
-Each has a test of its own under the same number (`tests/traces/test_not_copied.py`).
+Scenarios hold them, which stand under the same number on the brokers' pages, and where none shows one, other tests: {}.
 
 | | the Java client | here |
 |---|---|---|
@@ -77,9 +77,10 @@ def _index(cells: Cells) -> str:
         seen = Counter(cells[each, name] for each in scenarios())
         numbers = " | ".join(str(seen[outcome]) for outcome in (EQUAL, EITHER, DIFFERENT, NOT_PLAYED))
         lines.append(f"| [{target.title}](traces/{_broker(name)}.md) | {numbers} |")
+    elsewhere = ", ".join(f"{number} `{path}`" for number, path in ELSEWHERE.items())
     faults = [f"| {number} | {java} | {ours} |" for number, (java, ours) in FAULTS.items()]
     head = _HEAD.format(recorded=len(scenarios()), played=len(played))
-    return "".join((head, _text(lines), _NOTES, _FAULTS, _text(faults), _left_out_everywhere()))
+    return "".join((head, _text(lines), _NOTES, _FAULTS.format(elsewhere), _text(faults), _left_out_everywhere()))
 
 
 def _data(cells: Cells) -> str:

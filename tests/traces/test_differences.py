@@ -7,7 +7,7 @@ import io
 
 import pytest
 from tests.traces.courses import courses, stated_courses
-from tests.traces.differences import BY_BROKER, DIFFERENCES, FAULTS, REASONS, differences, missing
+from tests.traces.differences import BY_BROKER, DIFFERENCES, ELSEWHERE, FAULTS, REASONS, differences, missing
 from tests.traces.scenario import Event, scenarios
 from tests.traces.table import DIFFERENT, EITHER, EQUAL, FOLDER, NOT_PLAYED, files, stated
 from tests.traces.targets import TARGETS
@@ -26,6 +26,12 @@ def test_every_entry_names_a_scenario_that_is_played_a_reason_and_a_course() -> 
             for target in entry.targets or TARGETS:
                 if TARGETS[target].plays(scenarios()[name]):
                     assert courses(scenarios()[name], target), f"{name} has no course at {target}"
+
+
+def test_every_fault_that_is_not_copied_is_held_by_a_scenario_or_a_test() -> None:
+    held = {each.fault for entries in (*DIFFERENCES.values(), *BY_BROKER.values()) for each in entries}
+    assert (held - {None}) | ELSEWHERE.keys() == FAULTS.keys()
+    assert not held & ELSEWHERE.keys()
 
 
 def test_every_course_is_played_at_the_targets_that_it_names() -> None:
