@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from tests.client.shell import SOON, Background, Bench, Gate, eventually, receive
 
-from redelivery import AckMode, Connection, Consumer, IllegalStateError, Message, RedeliveryPolicy, Session
+from redelivery import AckMode, Connection, Consumer, IllegalStateError, Message, Session
 
 MODES = pytest.mark.parametrize("mode", list(AckMode), ids=lambda mode: mode.name)
 WHAT = pytest.mark.parametrize("what", ["consumer", "session", "connection"])
@@ -39,16 +39,6 @@ def test_parents_close_their_children(bench: Bench) -> None:
 class TestUnfinishedWork:
     """JMS 3.1, `Session.close`."""
 
-    def test_transacted_may_dead_letter(self, bench: Bench) -> None:
-        """session-close-poison."""
-        bench.send("m1")
-        session, consumer = bench.consuming(
-            AckMode.TRANSACTED, redelivery_policy=RedeliveryPolicy(maximum_redeliveries=0)
-        )
-        receive(consumer)
-        session.close()
-        assert (bench.left, bench.dead) == ([], ["m1"])
-
     @pytest.mark.parametrize("mode", [AckMode.CLIENT, AckMode.INDIVIDUAL], ids=lambda mode: mode.name)
     def test_unacknowledged_stays(self, bench: Bench, mode: AckMode) -> None:
         bench.send("m1", "m2")
@@ -56,51 +46,6 @@ class TestUnfinishedWork:
         receive(consumer)
         session.close()
         assert bench.left == ["m1", "m2"]
-
-    @pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK], ids=lambda mode: mode.name)
-    def test_what_was_received_is_gone(self, bench: Bench, mode: AckMode) -> None:
-        """dups-ok-receive-close: acknowledgements that were still under way leave before the goodbye."""
-        bench.send("m1", "m2")
-        session, consumer = bench.consuming(mode)
-        receive(consumer)
-        session.close()
-        assert bench.left == ["m2"]
-
-    @pytest.mark.parametrize("mode", [AckMode.CLIENT, AckMode.TRANSACTED], ids=lambda mode: mode.name)
-    def test_or_released(self, bench: Bench, mode: AckMode) -> None:
-        """consumer-close-rollback."""
-        bench.send("m1")
-        session, consumer = bench.consuming(mode)
-        receive(consumer)
-        consumer.close()
-        session.rollback() if session.transacted else session.recover()
-        again = receive(session.consumer(bench.queue))
-        assert (again.body, again.redelivered) == ("m1", True)
-
-    @MODES
-    def test_closed_during_a_delay_the_next_consumer_gets_it_at_once_and_counted(
-        self, bench: Bench, mode: AckMode
-    ) -> None:
-        """consumer-close-during-delay."""
-        bench.send("m1", "m2")
-        session, consumer = bench.consuming(mode, redelivery_policy=RedeliveryPolicy(initial_redelivery_delay=60))
-        if mode in (AckMode.AUTO, AckMode.DUPS_OK):
-            called = threading.Event()
-
-            def recovering(_: Message) -> None:
-                session.recover()
-                called.set()
-
-            consumer.listen(recovering)
-            assert called.wait(SOON)
-            consumer.listen(None)
-        else:
-            receive(consumer)
-            session.rollback() if session.transacted else session.recover()
-        consumer.close()
-        again, unseen = session.consumer(bench.queue).receive_many(2, SOON)
-        assert (again.body, again.delivery_count) == ("m1", 2)
-        assert (unseen.body, unseen.delivery_count) == ("m2", 1)
 
 
 @MODES
@@ -189,35 +134,6 @@ class TestInsideAListener:
         eventually(lambda: things[what].closed)
         _, other = bench.consuming()
         assert receive(other).body == "m1"
-
-
-@pytest.mark.parametrize("what", ["session", "connection"])
-def test_a_running_listener_keeps_its_session_until_it_returns(background: Background, bench: Bench, what: str) -> None:
-    """JMS, "Closing a connection": all its facilities remain available to listeners until they return."""
-    connection = bench.connect()
-    session = connection.session(AckMode.TRANSACTED)
-    gate = Gate()
-    problems: list[Exception] = []
-
-    def callback(message: Message) -> None:
-        gate(message)
-        try:
-            session.producer("results").send(message.body)
-            session.commit()
-        except Exception as error:  # noqa: BLE001 - for the assertion
-            problems.append(error)
-
-    session.consumer(bench.queue).listen(callback)
-    bench.send("m1", "m2")
-    assert gate.entered.wait(SOON)
-    closing = background.start((session if what == "session" else connection).close)
-    eventually(lambda: session._core.closing)
-    time.sleep(0.05)  # close() waits; let it come as far as it can
-    gate.leave.set()
-    closing()
-    assert problems == []
-    assert bench.left == ["m2"]
-    assert bench.broker.queue_depth("results") == 1
 
 
 def test_close_is_bounded_though_a_listener_never_returns(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:

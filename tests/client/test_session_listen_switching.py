@@ -7,44 +7,15 @@ import time
 from typing import Any
 
 import pytest
-from tests.client.recorder import Recorder, fail_once_on
+from tests.client.recorder import Recorder
 from tests.client.shell import SOON, Background, Bench, Gate, eventually, receive
 
 import redelivery
-from redelivery import AckMode, ConfigError, IllegalStateError, RedeliveryPolicy
+from redelivery import ConfigError, IllegalStateError
 from redelivery.client.ledger import Ledger
 
 
 class TestSetAndRemove:
-    def test_removed_during_the_delay_the_message_is_received_instead_after_it(self, bench: Bench) -> None:
-        """listener-removed-during-delay."""
-        _, consumer = bench.consuming(redelivery_policy=RedeliveryPolicy(initial_redelivery_delay=0.3))
-        recorder = Recorder(fail_once_on("m1"))
-        began = time.monotonic()  # before it can fail, so that the bound below is exact
-        consumer.listen(recorder)
-        bench.send("m1")
-        recorder.wait_for(1)
-        consumer.listen(None)
-        again = receive(consumer)
-        assert (again.body, again.delivery_count) == ("m1", 2)
-        assert time.monotonic() - began >= 0.3
-
-    def test_set_during_the_delay_it_waits_as_well(self, bench: Bench) -> None:
-        """listener-set-during-delay: in Java m2 overtakes m1."""
-        session, consumer = bench.consuming(
-            AckMode.CLIENT, redelivery_policy=RedeliveryPolicy(initial_redelivery_delay=0.3)
-        )
-        bench.send("m1", "m2")
-        receive(consumer)
-        began = time.monotonic()
-        session.recover()
-        called: list[float] = []
-        recorder = Recorder(lambda _: called.append(time.monotonic()))
-        consumer.listen(recorder)
-        recorder.wait_for(2)
-        assert recorder.seen == [("m1", 2), ("m2", 1)]
-        assert called[0] - began >= 0.3
-
     def test_a_new_one_takes_over(self, bench: Bench) -> None:
         _, consumer = bench.consuming()
         first, second = Recorder(), Recorder()

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from tests.client.shell import SOON, Background, Bench, Gate, eventually, receive
+from tests.client.shell import SOON, Background, Bench, eventually, receive
 
-from redelivery import AckMode, Connection, ConnectionLostError, IllegalStateError, JMSError, Message, RedeliveryPolicy
+from redelivery import AckMode, Connection, ConnectionLostError, IllegalStateError, JMSError, RedeliveryPolicy
 from redelivery.client import lifecycle
 from redelivery.transports.wire import clock
 
@@ -41,74 +41,6 @@ def test_a_receive_that_waits_raises_and_never_gives_none(
     lose(bench, connection)
     with pytest.raises(ConnectionLostError):
         waiting()
-
-
-@LOSSES
-@MODES
-def test_every_later_call_says_so(bench: Bench, mode: AckMode, lose: Loss) -> None:
-    bench.send("m1")
-    connection = bench.connect()
-    session = connection.session(mode)
-    consumer, producer = session.consumer(bench.queue), session.producer("elsewhere")
-    receive(consumer)
-    lose(bench, connection)
-    for _ in range(2):
-        for call in (
-            consumer.receive,
-            lambda: consumer.receive(0),
-            lambda: consumer.receive_many(3, 0),
-            lambda: consumer.receive_body(str, 0),
-            lambda: list(consumer),
-        ):
-            with pytest.raises(ConnectionLostError):
-                call()
-    with pytest.raises(ConnectionLostError):
-        session.consumer("other")
-    if mode != AckMode.TRANSACTED:
-        with pytest.raises(JMSError):
-            producer.send("x")
-
-
-@LOSSES
-def test_a_lost_connection_is_a_connection_error(bench: Bench, lose: Loss) -> None:
-    connection = bench.connect()
-    consumer = connection.session().consumer(bench.queue)
-    lose(bench, connection)
-    with pytest.raises(ConnectionError):
-        consumer.receive(0)
-
-
-@LOSSES
-def test_a_commit_on_it_committed_nothing(bench: Bench, lose: Loss) -> None:
-    """kill-commit."""
-    bench.send("m1")
-    connection = bench.connect()
-    session = connection.session(AckMode.TRANSACTED)
-    receive(session.consumer(bench.queue))
-    lose(bench, connection)
-    with pytest.raises(ConnectionLostError):
-        session.commit()
-
-
-@LOSSES
-@pytest.mark.parametrize("mode", [AckMode.CLIENT, AckMode.INDIVIDUAL], ids=lambda mode: mode.name)
-def test_an_acknowledge_on_it_is_not_lost_silently(bench: Bench, mode: AckMode, lose: Loss) -> None:
-    """failover-client-ack: Java says nothing."""
-    bench.send("m1")
-    connection = bench.connect()
-    message = receive(connection.session(mode).consumer(bench.queue))
-    lose(bench, connection)
-    with pytest.raises(ConnectionLostError):
-        message.acknowledge()
-
-
-@MODES
-def test_what_was_not_acknowledged_comes_again(bench: Bench, mode: AckMode) -> None:
-    bench.send("m1", "m2")
-    connection = bench.connect()
-    receive(connection.session(mode).consumer(bench.queue))
-    connection._core.transport.abort()
-    assert bench.left == (["m2"] if mode in (AckMode.AUTO, AckMode.DUPS_OK) else ["m1", "m2"])
 
 
 def test_every_call_says_why_it_was_lost(bench: Bench) -> None:
@@ -233,23 +165,6 @@ class TestExceptionListener:
         connection = bench.connect()
         connection._core.on_error(JMSError("something that no call waits for"))
         assert "something that no call waits for" in caplog.text
-
-
-def test_a_listener_is_not_called_any_more_and_its_thread_ends(bench: Bench) -> None:
-    gate, seen = Gate(), []
-
-    def callback(message: Message) -> None:
-        seen.append(message.body)
-        gate(message)
-
-    connection = bench.connect(exception_listener=lambda _: None)
-    connection.session().consumer(bench.queue).listen(callback)
-    bench.send("m1", "m2")
-    assert gate.entered.wait(SOON)
-    bench.broker.close()
-    gate.leave.set()
-    eventually(lambda: not any(each.name == "redelivery-listener" for each in threading.enumerate()))
-    assert seen == ["m1"]
 
 
 def test_a_dead_letter_that_cannot_be_written_is_reported_and_nothing_is_lost(bench: Bench) -> None:

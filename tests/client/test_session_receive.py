@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from tests.client.shell import SOON, Background, Bench, eventually, receive
 
-import redelivery
 from redelivery import AckMode, ConfigError, Connection, Consumer, IllegalStateError, MessageFormatError, Session
 
 MODES = pytest.mark.parametrize("mode", list(AckMode), ids=lambda mode: mode.name)
@@ -55,19 +54,6 @@ class TestTimeOut:
         with pytest.raises(ConfigError, match="timeout="):
             consumer.receive_body(str, timeout)
         assert bench.left == ["m"]
-
-    def test_it_ends_during_a_redelivery_delay(self, bench: Bench) -> None:
-        """receive-timeout-during-delay: nothing, on time; and nothing is there though others are prefetched."""
-        bench.send("m1", "m2")
-        session, consumer = bench.consuming(
-            AckMode.TRANSACTED, redelivery_policy=redelivery.RedeliveryPolicy(initial_redelivery_delay=60)
-        )
-        receive(consumer)
-        session.rollback()
-        began = time.monotonic()
-        assert consumer.receive(0.1) is None
-        assert consumer.receive(0) is None
-        assert time.monotonic() - began < 2
 
 
 class TestReceiveBody:
@@ -149,37 +135,3 @@ class TestStopped:
         eventually(lambda: bench.waits(session))
         connection.start()
         assert waiting().body == "m"
-
-    @pytest.mark.parametrize("stop_first", [True, False], ids=["stop, start", "start again"])
-    def test_it_does_not_shorten_a_redelivery_wait(self, bench: Bench, stop_first: bool) -> None:
-        """stop-start-during-delay: in Java it does, m2 overtakes m1 and the commit fails."""
-        bench.send("m1", "m2")
-        connection = bench.connect(redelivery_policy=redelivery.RedeliveryPolicy(initial_redelivery_delay=0.5))
-        session = connection.session(AckMode.TRANSACTED)
-        consumer = session.consumer(bench.queue)
-        receive(consumer)
-        began = time.monotonic()  # before the wait begins, so that the bound below is exact
-        session.rollback()
-        if stop_first:
-            connection.stop()
-        connection.start()
-        assert consumer.receive(0.1) is None
-        assert [receive(consumer).body, receive(consumer).body] == ["m1", "m2"]
-        assert time.monotonic() - began >= 0.5
-        session.commit()
-        assert bench.left == []
-
-    def test_a_rollback_while_stopped(self, bench: Bench) -> None:
-        """stop-rollback-start."""
-        bench.send("m1", "m2")
-        connection = bench.connect()
-        session = connection.session(AckMode.TRANSACTED)
-        consumer = session.consumer(bench.queue)
-        receive(consumer)
-        connection.stop()
-        session.rollback()
-        assert consumer.receive(0.1) is None
-        connection.start()
-        assert [receive(consumer).body, receive(consumer).body] == ["m1", "m2"]
-        session.commit()
-        assert bench.left == []

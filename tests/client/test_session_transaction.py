@@ -101,20 +101,3 @@ def test_a_mode_may_be_named(bench: Bench, mode: AckMode | int | str) -> None:
 def test_a_mode_that_is_none_names_itself(bench: Bench, mode: AckMode) -> None:
     with pytest.raises(ConfigError, match="ack_mode="):
         bench.connect().session(mode)
-
-
-def test_pre_dispatch_check_is_for_transacted_sessions(bench: Bench) -> None:
-    """predispatch-auto-mode: the broker's own count is over the limit; AUTO shows it all the same (AMQ-5156)."""
-    bench.send("m1")
-    for _ in range(2):
-        session, consumer = bench.consuming(AckMode.CLIENT)
-        receive(consumer)
-        session.close()
-    limit = RedeliveryPolicy(maximum_redeliveries=1)
-    session, consumer = bench.consuming(AckMode.CLIENT, redelivery_policy=limit)
-    assert receive(consumer).delivery_count == 3
-    session.close()
-    _, consumer = bench.consuming(AckMode.TRANSACTED, redelivery_policy=limit)
-    assert consumer.receive(0.1) is None
-    (dead,) = bench.broker.messages("ActiveMQ.DLQ")
-    assert str(dead.properties["dlqDeliveryFailureCause"]).startswith("Dispatch[3] to consumer 1 of queue://orders ")
