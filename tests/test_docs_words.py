@@ -94,7 +94,7 @@ WORDS = {
 # The same, of sentences that need their context; the CHANGELOG is a record, and may have them.
 SENTENCES = {
     r"\bit was long enough\b": "Ask again after `patience` seconds.",
-    r'"it is gone\.': "The message was discarded.",
+    r'(?<=")it is gone\.': "The message was discarded.",
     r"\bwhat is in hand\b": "the messages being handled",
     r"\bthe same is there for\b": "The same functions are available from Python",
     r"\bby chance\b": "randomly",
@@ -165,12 +165,22 @@ NAMES = {
 }
 
 
+@cache
+def any_of(*words: str) -> re.Pattern[str]:
+    """One pattern of many, each of which begins with a word; for text in lower case."""
+    begun = "|".join(word.removeprefix(r"\b") for word in words)
+    return re.compile(rf"\b(?:{begun.lower()})")
+
+
 def wrong_words(text: str, words: dict[str, str] | None = None) -> list[str]:
     text = re.sub(r"`[^`]*`", "``", text)  # names and messages stand as they are
     text = re.sub(r"\s+", " ", text)
+    words = words or {**WORDS, **SENTENCES}
+    if any_of(*words).search(text.lower()) is None:  # four times as fast as one after the other
+        return []
     return [
         f"…{text[max(0, hit.start() - 30) : hit.end() + 30]}… (better: {better or 'nothing'})"
-        for word, better in (words or {**WORDS, **SENTENCES}).items()
+        for word, better in words.items()
         for hit in re.finditer(word, text, re.IGNORECASE)
     ]
 
