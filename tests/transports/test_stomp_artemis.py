@@ -28,12 +28,6 @@ def place(artemis: RealBroker) -> Iterator[Place]:
         yield Place(artemis.stomp_url, opened)
 
 
-def test_it_is_known_by_its_name(place: Place) -> None:
-    peer = place.client().transport.peer
-    assert (peer.dialect, peer.provider_name, peer.protocol) == ("artemis", "ActiveMQ Artemis", "STOMP 1.2")
-    assert peer.provider_version[0].isdigit()
-
-
 def test_an_address_that_is_full_says_so(place: Place) -> None:
     """It gives no reason: the same answer means that the user may not send there, which the text says."""
     with place.connect() as connection, connection.session() as session:

@@ -16,7 +16,7 @@ from tests.transports.scripted import TIMEOUT, as_destination, text
 import redelivery
 from redelivery import AckMode, BrokerDeadLetterStrategy, SharedDeadLetterStrategy
 from redelivery.model.destinations import Queue, Topic
-from redelivery.model.errors import ConnectionLostError, UnsupportedError
+from redelivery.model.errors import UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.testing.brokers.real import RealBroker
 from redelivery.transports.finding import found
@@ -116,18 +116,6 @@ def test_the_flag_is_all_that_is_said_of_the_count(place: Place) -> None:
     assert first.header("message_id") == again.header("message_id")
 
 
-def test_what_is_closed_with_unseen_messages_gives_them_back_in_order(place: Place) -> None:
-    place.fill(*numbers(20))
-    session = place.client().session(AckMode.TRANSACTED)
-    link = session.attach(place.queue)
-    batch = held(session, 3)
-    session.do(session.channel.commit(batch))
-    session.do(session.channel.detach(link))
-    again = place.left(at_least=17)
-    assert bodies(again) == numbers(20)[3:]
-    assert {each.wire_count() for each in again} == {1}  # it does not charge them
-
-
 def test_a_name_is_a_queue_and_a_topic_which_are_two(place: Place) -> None:
     session = place.client().session()
     session.attach(Topic(place.queue))
@@ -141,21 +129,6 @@ def test_a_name_is_a_queue_and_a_topic_which_are_two(place: Place) -> None:
     }
     session.channel.accept(found, batched=False)
     assert session.receive(0.2) is None
-
-
-def test_an_id_of_a_lost_connection_is_never_sent(place: Place) -> None:
-    place.fill("x")
-    client = place.client()
-    session = client.session()
-    session.attach(place.queue)
-    stale = session.receive()
-    client.transport.abort()
-    with pytest.raises(ConnectionLostError):
-        session.channel.accept([stale], batched=False)
-    again = place.client().session()
-    again.attach(place.queue)
-    with pytest.raises(ConnectionLostError):
-        again.channel.accept([stale], batched=False)
 
 
 def test_a_pattern_of_topics_takes_from_all_and_one_of_queues_is_refused(place: Place) -> None:

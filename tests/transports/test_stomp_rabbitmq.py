@@ -255,13 +255,3 @@ def test_confirmations_are_matched_by_their_number(place: Place) -> None:
             assert session.send(text("more", place.name("out"))) is None
     session.do(session.channel.close())
     assert place.left() == []
-
-
-def test_a_large_body_survives(place: Place) -> None:
-    session = place.client().session()
-    session.attach(place.queue)
-    for body in (bytes(range(256)) * (4 << 12), "é" * (2 << 20)):
-        assert session.send(text(body, place.queue)) is None
-        delivery = session.receive(30)
-        assert delivery.body() == body
-        session.channel.accept([delivery], batched=False)
