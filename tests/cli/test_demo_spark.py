@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import pytest
 from rich.console import Console
-from tests.run import again
+from tests.run import again, forked
 from tests.spark.faults.archive import java_options
 
 import redelivery
@@ -38,9 +38,7 @@ QUICK = Script(
 
 
 def run(*arguments: str, timeout: float = 150, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603  # our own
-        (*COMMAND, *arguments), capture_output=True, text=True, timeout=timeout, env={**os.environ, **environment}
-    )
+    return forked.run((*COMMAND, *arguments), timeout=timeout, env={**os.environ, **environment})
 
 
 def needs_spark() -> None:

@@ -47,13 +47,13 @@ def site(request: pytest.FixtureRequest) -> LetterSite:
     return LetterSite(name, getattr(real, f"{protocol}_url"), environment)
 
 
-# In the short form each pair has one of the commands, the next one.
+# In the short form each pair has one of the commands, the next one, until each command has had its turn.
 CASES = [
     pytest.param(
         site,
         command,
         id=f"{site}-{command}".replace(" ", "_"),
-        marks=() if number % len(COMMANDS) == place % len(COMMANDS) else pytest.mark.long_form,
+        marks=() if number == place else pytest.mark.long_form,
     )
     for place, site in enumerate(SITES)
     for number, command in enumerate(COMMANDS)
