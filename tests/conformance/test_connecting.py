@@ -3,42 +3,14 @@
 from __future__ import annotations
 
 import re
-import socket
-import threading
-from collections.abc import Iterator
 from time import monotonic
 
 import pytest
 from tests.conformance.stage import Stage
 
 import redelivery
-from redelivery import ConfigError, ConnectError, JMSError, ProtocolError, SecurityError
-from redelivery.testing.brokers.ports import free_ports
+from redelivery import ConfigError, ConnectError, ProtocolError, SecurityError
 from redelivery.testing.brokers.real import RealBroker
-
-
-@pytest.fixture
-def silent_port() -> Iterator[int]:
-    """Somebody who accepts and never says a word."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield server.getsockname()[1]
-
-
-@pytest.fixture
-def http_port() -> Iterator[int]:
-    """Somebody who answers whatever comes in the words of HTTP."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def answer() -> None:
-            peer, _ = server.accept()
-            with peer:
-                peer.recv(1000)
-                peer.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
-
-        thread = threading.Thread(target=answer, daemon=True)
-        thread.start()
-        yield server.getsockname()[1]
-        thread.join(5)
 
 
 @pytest.mark.everywhere_in_long_form
@@ -71,11 +43,6 @@ def test_unknown_option_of_the_url_is_named(stage: Stage, option: str) -> None:
         redelivery.connect(f"{stage.pair.url}?{option}")
 
 
-def test_unknown_scheme_is_named() -> None:
-    with pytest.raises(ConfigError, match="gopher"):
-        redelivery.connect("gopher://localhost")
-
-
 def test_wrong_password_is_refused_at_once_and_not_reported(activemq: RealBroker) -> None:
     began = monotonic()
     login = {"username": "admin", "password": "open sesame"}
@@ -95,24 +62,6 @@ def test_password_in_the_url_is_masked(activemq: RealBroker) -> None:
         connection.session().close()
 
 
-def test_closed_port_is_a_connect_error() -> None:
-    port = free_ports(["nobody"])["nobody"]
-    with pytest.raises(ConnectError, match=str(port)):
-        redelivery.connect(f"stomp://127.0.0.1:{port}")
-
-
-def test_silent_server_is_bounded_by_the_connect_timeout(silent_port: int) -> None:
-    began = monotonic()
-    with pytest.raises(JMSError, match="connect_timeout"):
-        redelivery.connect(f"stomp://127.0.0.1:{silent_port}", connect_timeout=0.5)
-    assert monotonic() - began < 3
-
-
-def test_port_that_speaks_http_is_named(http_port: int) -> None:
-    with pytest.raises(ProtocolError, match="HTTP"):
-        redelivery.connect(f"stomp://127.0.0.1:{http_port}", connect_timeout=5)
-
-
 def test_port_that_speaks_openwire_is_named(activemq: RealBroker) -> None:
     """ActiveMQ closes about one such connection in seven before it has said what it speaks; then that is said."""
     texts: list[str] = []
@@ -122,8 +71,3 @@ def test_port_that_speaks_openwire_is_named(activemq: RealBroker) -> None:
         texts.append(str(refusal.value))
     assert "OpenWire" in texts[-1]
     assert all("is it a STOMP port" in text for text in texts[:-1])
-
-
-def test_port_that_speaks_amqp_is_refused(activemq: RealBroker) -> None:
-    with pytest.raises(JMSError):
-        redelivery.connect(activemq.amqp_url.replace("amqp://", "stomp://"), connect_timeout=5)

@@ -304,6 +304,11 @@ class PeerEnd:
         while self.take("disposition", name).name == "disposition":
             pass
 
+    def greet(self) -> None:
+        """Let a client in, which then leaves."""
+        self.log_in()
+        self.goodbye()
+
     def goodbye(self) -> None:
         """Agree to every end until the client has gone."""
         try:

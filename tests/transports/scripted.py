@@ -104,6 +104,11 @@ class BrokerEnd:
     def message(self, subscription: str, number: int, body: bytes = b"x", **headers: str) -> None:
         self.send("MESSAGE", body, subscription=subscription, ack=f"a:{number}", message_id=f"m{number}", **headers)
 
+    def greet(self) -> None:
+        """Let a client in, which then leaves."""
+        self.log_in()
+        self.goodbye()
+
     def goodbye(self) -> None:
         """Answer whatever asks for a receipt until the client has gone."""
         try:

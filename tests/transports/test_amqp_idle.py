@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
@@ -13,14 +12,8 @@ from tests.transports.amqp_sessions import Client
 from tests.transports.scripted import TIMEOUT, text
 
 from redelivery.model.errors import ConnectionLostError
-from redelivery.transports.wire.threads.housekeeping import housekeeper
 
 EMPTY = b"\x00\x00\x00\x08\x02\x00\x00\x00"
-
-
-def greet(end: PeerEnd) -> None:
-    end.log_in()
-    end.goodbye()
 
 
 def test_signs_of_life_keep_a_connection_that_nobody_uses() -> None:
@@ -166,16 +159,6 @@ def test_messages_that_nobody_takes_are_signs_of_life() -> None:
         session.attach()
         assert not client.lost_event.wait(0.9), client.lost
         assert len(session.receive_many(10)) == 10
-
-
-@pytest.mark.usefixtures("alone")
-def test_a_peer_that_wants_nothing_and_promises_nothing_costs_nothing() -> None:
-    with ScriptedPeer(greet) as peer, Client(peer.port) as client, ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(client.session().receive, 0.5)
-        began = time.process_time()
-        waiting.result()
-        assert time.process_time() - began < 0.25  # a loop: 0.5
-        assert housekeeper()._thread is None
 
 
 def test_a_child_s_connection_ticks_of_its_own_after_the_first_has_closed() -> None:

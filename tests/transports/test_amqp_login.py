@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import subprocess
 import sys
 import threading
-import time
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -16,12 +13,10 @@ from proton import symbol
 from tests.transports.amqp_frames import HEADER, SASL_HEADER, frame_bytes
 from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client
-from tests.transports.scripted import TIMEOUT
 
 from redelivery.model.errors import (
     ConfigError,
     ConnectError,
-    JMSError,
     ProtocolError,
     SecurityError,
     UnsupportedError,
@@ -30,13 +25,8 @@ from redelivery.model.errors import (
 LOGIN: dict[str, Any] = {"username": "ann", "password": "s3cr3tpw"}
 
 
-def greet(end: PeerEnd) -> None:
-    end.log_in()
-    end.goodbye()
-
-
 def test_the_peer_is_named_and_the_login_sent() -> None:
-    with ScriptedPeer(greet) as peer, Client(peer.port, client_id="c1", **LOGIN) as client:
+    with ScriptedPeer(PeerEnd.greet) as peer, Client(peer.port, client_id="c1", **LOGIN) as client:
         reported = client.transport.peer
         init, frame = peer.peers[0].taken
         assert (reported.provider_name, reported.provider_version, reported.protocol) == (
@@ -53,14 +43,14 @@ def test_the_peer_is_named_and_the_login_sent() -> None:
 
 def test_options_of_the_url_reach_the_peer() -> None:
     params = {"amqp.vhost": "prod", "amqp.maxFrameSize": "65536", "amqp.idleTimeout": "60000"}
-    with ScriptedPeer(greet) as peer, Client(peer.port, params=params):
+    with ScriptedPeer(PeerEnd.greet) as peer, Client(peer.port, params=params):
         init, frame = peer.peers[0].taken
         assert (init["hostname"], frame["hostname"]) == ("prod", "prod")
         assert (frame["max_frame_size"], frame["idle_time_out"]) == (65536, 30000)
 
 
 def test_a_connection_without_a_client_id_has_a_container_id_of_its_own() -> None:
-    with ScriptedPeer(greet) as peer, Client(peer.port), Client(peer.port):
+    with ScriptedPeer(PeerEnd.greet) as peer, Client(peer.port), Client(peer.port):
         ids = [each.taken[1]["container_id"] for each in peer.peers]
         assert len(set(ids)) == 2
         assert all(ids)
@@ -70,7 +60,7 @@ def test_a_broker_whose_amqp_cannot_settle_is_refused_and_the_connection_closed(
     closed = threading.Event()
 
     def script(end: PeerEnd) -> None:
-        greet(end)
+        end.greet()
         closed.set()
 
     with ScriptedPeer(script) as peer:
@@ -179,39 +169,6 @@ def test_what_breaks_the_protocol_fails_the_opening(script: Callable[[PeerEnd], 
         Client(peer.port)
 
 
-def silent(end: PeerEnd) -> None:
-    while end.sock.recv(100):
-        pass
-
-
-def half_a_header(end: PeerEnd) -> None:
-    end.write(b"AMQ")
-    silent(end)
-
-
-def silent_after_the_header(end: PeerEnd) -> None:
-    end.header(SASL_HEADER)
-    silent(end)
-
-
-def silent_after_the_login(end: PeerEnd) -> None:
-    end.sasl("ANONYMOUS")
-    end.header()
-    silent(end)
-
-
-SILENT = [silent, half_a_header, silent_after_the_header, silent_after_the_login]
-
-
-@pytest.mark.parametrize("script", SILENT)
-def test_a_silent_peer_costs_the_connect_timeout_and_no_more(script: Callable[[PeerEnd], None]) -> None:
-    with ScriptedPeer(script) as peer:
-        began = time.monotonic()
-        with pytest.raises(ConnectError, match=r"did not answer within connect_timeout=0.3 s"):
-            Client(peer.port, connect_timeout=0.3)
-        assert 0.25 < time.monotonic() - began < TIMEOUT
-
-
 def test_an_answer_byte_by_byte_is_an_answer() -> None:
     class Slow(PeerEnd):
         def write(self, data: bytes) -> None:
@@ -219,7 +176,7 @@ def test_an_answer_byte_by_byte_is_an_answer() -> None:
                 self.sock.sendall(bytes((each,)))
 
     def script(end: PeerEnd) -> None:
-        greet(Slow(end.sock))
+        Slow(end.sock).greet()
 
     with ScriptedPeer(script) as peer, Client(peer.port) as client:
         assert client.transport.peer.dialect == "activemq"
@@ -252,24 +209,6 @@ def after_the_open(end: PeerEnd) -> None:
 def test_a_peer_that_hangs_up_is_an_error_that_says_so(script: Callable[[PeerEnd], None], says: str) -> None:
     with ScriptedPeer(script) as peer, pytest.raises(ConnectError, match=says):
         Client(peer.port, **LOGIN)
-
-
-def test_the_password_is_nowhere_to_be_seen(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-
-    def refuse(end: PeerEnd) -> None:
-        end.sasl("PLAIN", outcome=1)
-        end.goodbye()
-
-    seen = []
-    with ScriptedPeer(greet) as peer, Client(peer.port, **LOGIN) as client:
-        seen += [repr(client.transport), repr(client.transport.options), repr(client.transport.peer)]
-    for script in (silent, refuse):
-        with ScriptedPeer(script) as peer, pytest.raises(JMSError) as caught:
-            Client(peer.port, **LOGIN, connect_timeout=0.3)
-        seen.append("".join(traceback.format_exception(caught.value)))
-    seen.append(caplog.text)
-    assert not [each for each in seen if LOGIN["password"] in each]
 
 
 @pytest.mark.usefixtures("alone")

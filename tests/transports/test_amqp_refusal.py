@@ -62,13 +62,8 @@ def _deny(end: PeerEnd) -> None:
     end.goodbye()
 
 
-def _let_in(end: PeerEnd) -> None:
-    end.log_in()
-    end.goodbye()
-
-
 def test_who_is_denied_while_the_broker_starts_is_let_in_when_it_asks_again() -> None:
-    answers = iter((_deny, _deny, _let_in))
+    answers = iter((_deny, _deny, PeerEnd.greet))
     with ScriptedPeer(lambda end: next(answers)(end)) as peer, Client(peer.port, **LOGIN):
         assert len(peer.peers) == 3
 

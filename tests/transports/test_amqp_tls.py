@@ -19,11 +19,6 @@ from redelivery.model.errors import SecurityError
 ARTEMIS = "apache-activemq-artemis"
 
 
-def greet(end: PeerEnd) -> None:
-    end.log_in()
-    end.goodbye()
-
-
 def test_a_client_certificate_logs_in_by_external(
     server_tls: ssl.SSLContext, trusting: ssl.SSLContext, certificates: Path
 ) -> None:
@@ -59,7 +54,7 @@ def test_without_external_the_login_is_as_without_tls(
     server_tls: ssl.SSLContext, trusting: ssl.SSLContext, options: dict[str, Any], chosen: str
 ) -> None:
     with (
-        ScriptedPeer(greet, server_tls) as peer,
+        ScriptedPeer(PeerEnd.greet, server_tls) as peer,
         Client(peer.port, host="localhost", scheme="amqps", tls=trusting, **options),
     ):
         assert peer.peers[0].taken[0]["mechanism"] == chosen

@@ -37,11 +37,7 @@ def over_amqp(mechanism: str, **login: Any) -> None:
 
 
 def over_stomp(**login: Any) -> None:
-    def script(end: BrokerEnd) -> None:
-        end.log_in()
-        end.goodbye()
-
-    with ScriptedBroker(script) as broker:
+    with ScriptedBroker(BrokerEnd.greet) as broker:
         scripted.Client(broker.port, **login).close()
 
 

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
-import pytest
 from tests.transports.scripted import TIMEOUT, BrokerEnd, Client, ScriptedBroker
-
-from redelivery.transports.wire.threads.housekeeping import housekeeper
-
-
-def greet(end: BrokerEnd) -> None:
-    end.log_in()
-    end.goodbye()
 
 
 def test_heart_beats_keep_a_connection_alive_that_nobody_uses() -> None:
@@ -66,13 +57,3 @@ def test_messages_that_nobody_takes_are_signs_of_life() -> None:
         session.attach()
         assert not client.lost_event.wait(1.1)
         assert len(session.receive_many(12)) == 12
-
-
-@pytest.mark.usefixtures("alone")
-def test_an_idle_connection_without_heart_beats_has_no_thread_and_costs_nothing() -> None:
-    with ScriptedBroker(greet) as broker, Client(broker.port) as client, ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(client.session().receive, 0.5)
-        began = time.process_time()
-        waiting.result()
-        assert time.process_time() - began < 0.25  # a loop: 0.5
-        assert housekeeper()._thread is None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
@@ -134,6 +136,32 @@ def test_no_thread_outlives_the_connection(side: Side) -> None:
         while _housekeepers() and time.monotonic() < deadline:
             time.sleep(0.01)
         assert not _housekeepers()
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_connection_that_wants_no_signs_of_life_has_no_thread_and_costs_nothing(side: Side) -> None:
+    with side.peer(side.greet) as peer, side.client(peer.port) as client, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(client.session().receive, 0.5)
+        began = time.process_time()
+        waiting.result()
+        assert time.process_time() - began < 0.25  # a loop: 0.5
+        assert not _housekeepers()
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_the_password_is_nowhere_to_be_seen(side: Side, silent: bool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    login = {"username": "ann", "password": "s3cr3tpw"}
+    with side.peer(side.greet) as peer, side.client(peer.port, **login) as client:
+        client.session()
+        seen = [repr(client.transport), repr(client.transport.options), repr(client.transport.peer)]
+    ended = threading.Event()
+    with side.peer(lambda _: ended.wait(TIMEOUT) if silent else None) as peer:
+        with pytest.raises(JMSError) as caught:
+            side.client(peer.port, **login, connect_timeout=0.3)
+        ended.set()
+    seen += ["".join(traceback.format_exception(caught.value)), caplog.text]
+    assert not [each for each in seen if login["password"] in each]
 
 
 def _housekeepers() -> list[threading.Thread]:

@@ -147,9 +147,9 @@ def test_bodies_and_headers_pass_between_amqp_and_vm(broker: EmbeddedBroker, bod
 
 
 @pytest.mark.parametrize("body", ["text", '{"map":', b"\0\xff", None, {"k": "v", "n": 5, "f": 1.5, "b": True}])
-@pytest.mark.parametrize("way", ["amqp to stomp", "stomp to amqp"])
-def test_bodies_and_headers_pass_between_amqp_and_stomp(broker: EmbeddedBroker, body: object, way: str) -> None:
-    urls = {"amqp": broker.amqp_url, "stomp": broker.stomp_url}
+@pytest.mark.parametrize("way", ["amqp to stomp", "stomp to amqp", "vm to stomp", "stomp to vm"])
+def test_bodies_and_headers_pass_between_stomp_and_others(broker: EmbeddedBroker, body: object, way: str) -> None:
+    urls = {"amqp": broker.amqp_url, "stomp": broker.stomp_url, "vm": broker.vm_url}
     start, end = (urls[name] for name in way.split(" to "))
     with redelivery.connect(start) as sending, redelivery.connect(end) as receiving:
         producer = sending.session().producer("q", priority=7, ttl=3600)
@@ -196,6 +196,20 @@ def test_what_no_other_protocol_can_carry_is_named_there_and_stops_no_consumer(
         assert message.body == {"deep": [1, 2]}
         rest = [consumer.receive(20) for _ in range(2)]
         assert [each and each.body for each in rest] == [[1, 2], "fine"]
+
+
+def test_what_stomp_cannot_carry_does_not_stop_its_consumer(broker: EmbeddedBroker) -> None:
+    with redelivery.connect(broker.vm_url) as vm, redelivery.connect(broker.stomp_url) as stomp:
+        producer = vm.session().producer("q")
+        for body in ([1, "stream"], {"raw": b"bytes"}, "nul\0in text"):
+            producer.send(body)
+        producer.send("fine", properties={"nul": "a\0b", "kept": "yes"})
+        consumer = stomp.session().consumer("q")
+        received = [consumer.receive(20) for _ in range(4)]
+        assert [message.properties.get("kept") for message in received if message] == [None, None, None, "yes"]
+        assert received[2] is not None
+        assert received[2].body == b"nul\0in text"
+    assert broker.queue_depth("q") == 0
 
 
 def test_what_amqp_cannot_carry_is_left_out_and_stops_nobody(client: Peer, broker: EmbeddedBroker) -> None:

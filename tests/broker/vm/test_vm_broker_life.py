@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 from tests.broker.vm.vm_client import Client, now
 
-from redelivery.broker import BrokerConfig, EmbeddedBroker
+from redelivery.broker import EmbeddedBroker
 from redelivery.model.errors import (
     ConfigError,
     ConnectError,
     ConnectionLostError,
     IllegalStateError,
-    InvalidClientIDError,
     InvalidDestinationError,
-    SecurityError,
 )
 
 
@@ -66,23 +64,6 @@ def test_close_ends_every_connection_and_is_harmless_twice() -> None:
         broker.queue_depth("q")
     with pytest.raises(IllegalStateError, match="closed"):
         broker.start()
-
-
-def test_a_client_id_is_taken_once(broker: EmbeddedBroker) -> None:
-    one = Client(broker.name, client_id="me")
-    with pytest.raises(InvalidClientIDError, match="'me'"):
-        Client(broker.name, client_id="me")
-    one.close()
-    Client(broker.name, client_id="me").close()
-
-
-def test_users_are_checked() -> None:
-    right, wrong = "secret", "wrong-one"
-    with EmbeddedBroker("guarded", config=BrokerConfig(users={"ann": right})):
-        with pytest.raises(SecurityError, match="'ann'") as caught:
-            Client("guarded", username="ann", password=wrong)
-        assert wrong not in str(caught.value)
-        Client("guarded", username="ann", password=right).close()
 
 
 @pytest.mark.parametrize(("name", "port"), [("", None), ("a/b", None), ("x", -1), ("x", 70000), ("x", True)])
