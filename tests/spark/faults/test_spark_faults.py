@@ -1,6 +1,6 @@
 """Every fault of `cases`, played on real Spark: nothing is lost, nothing is in the table twice.
 
-`make test` plays twelve of them on the embedded broker, `make test-all` all that are marked for it;
+`make test` plays nine of them on the embedded broker, `make test-all` all that are marked for it;
 ``REDELIVERY_SPARK_FAULTS=stomp-activemq,amqp-qpid`` plays all of them on real ones, and `scripts/spark-report` writes
 docs/spark-faults.md from that.
 """

@@ -20,8 +20,9 @@ from redelivery.broker import EmbeddedBroker
 
 pytestmark = pytest.mark.timeout(900, func_only=True)
 
-# The short form runs one stream on each version: these take turns with the receivers and the protocols.
-SHORT = {"4.0.1": ("executor", "stomp"), "4.1.1": ("driver", "stomp"), "4.2.0": ("driver", "amqp")}
+# The short form runs one stream on the oldest version and one on the first that gives a source its limits: what our
+# code asks of a Spark (redelivery/spark/versions.py) is as in one of these.
+SHORT = {"4.0.1": ("executor", "stomp"), "4.2.0": ("driver", "amqp")}
 
 
 @pytest.fixture
