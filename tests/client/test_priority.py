@@ -95,6 +95,7 @@ def test_an_open_transaction_is_waited_for(pair: Pair) -> None:
     assert not pair.second.broker.messages("orders")
 
 
+@pytest.mark.in_turns
 def test_but_not_for_ever(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(priority, "_REST", 0.1)
     session = pair.connect().session("transacted")
@@ -146,6 +147,7 @@ def test_a_listener_goes_on_and_acknowledges_where_it_received(pair: Pair) -> No
         site.broker.wait_for("orders", depth=0)
 
 
+@pytest.mark.in_turns
 def test_a_loss_meanwhile_is_recovered_from_at_once(pair: Pair, opened: ExitStack) -> None:
     silent = opened.enter_context(socket.create_server(("127.0.0.1", 0)))  # a priority broker that says nothing
     pair.url = f"failover:(stomp://127.0.0.1:{silent.getsockname()[1]},{pair.second.url})"

@@ -143,6 +143,7 @@ def test_parking_survives_the_commits_of_others(stage: Stage, count: int) -> Non
 
 
 @pytest.mark.everywhere_in_long_form
+@pytest.mark.in_turns("pair")
 @pytest.mark.parametrize("non_blocking", [False, True])
 def test_a_time_out_during_the_delay_is_kept(stage: Stage, non_blocking: bool) -> None:
     stage.send("a")

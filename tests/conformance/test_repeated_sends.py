@@ -168,6 +168,7 @@ def test_where_no_other_connection_comes_it_is_in_doubt(stage: Stage, outage: Ou
     connection = connect(outage, reconnect=ReconnectPolicy(maximum_delay=0.05, maximum_attempts=2))
     session = connection.session()
     producer = session.producer(stage.queue)
+    producer.send("first")  # so that nothing is asked any more about the queue
     outage.gate.deafen()
     future = producer.send_async("one")
     outage.gate.shut()

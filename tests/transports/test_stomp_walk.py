@@ -194,6 +194,7 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.mark.short_form
+@pytest.mark.in_turns
 def test_what_was_confirmed_is_gone_and_what_was_not_is_there(url: str) -> None:
     until = monotonic() + MOST
     first = int(os.environ.get("REDELIVERY_WALK", random.randrange(1 << 30)))  # noqa: S311  # likewise
