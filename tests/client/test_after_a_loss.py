@@ -34,21 +34,6 @@ def test_a_late_acknowledgement_leaves_a_debug_line(
     assert receive(consumer).body == "one"
 
 
-@pytest.mark.parametrize("mode", ["client", "individual", "transacted"])
-def test_what_the_application_had_is_redelivered_with_its_count(site: Site, opened: ExitStack, mode: str) -> None:
-    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK))
-    consumer = connection.session(mode).consumer("orders")
-    site.broker.send("orders", "had")
-    counts = []
-    for _ in range(3):
-        message = receive(consumer)
-        counts.append((message.redelivered, message.delivery_count))
-        epoch = connection.epoch
-        site.gate.shut(0.0)
-        eventually(lambda epoch=epoch: connection.epoch > epoch)  # type: ignore[misc]  # bound at once
-    assert counts == [(False, 1), (True, 2), (True, 3)]
-
-
 def test_a_send_of_a_transaction_waits_no_longer_than_the_time_out(site: Site, opened: ExitStack) -> None:
     events: list[Event] = []
     policy = ReconnectPolicy(maximum_delay=0.05, timeout=0.1)

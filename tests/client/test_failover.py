@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import threading
 from contextlib import ExitStack
 from functools import partial
@@ -135,29 +134,6 @@ def test_a_commit_without_an_answer_is_in_doubt_and_the_session_goes_on(site: Si
     assert count(events, InDoubt) == 1
 
 
-def test_a_commit_that_never_came_is_in_doubt_too(site: Site, opened: ExitStack) -> None:
-    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK))
-    session = connection.session(AckMode.TRANSACTED)
-    session.producer("orders").send("lost")
-    site.broker.faults.drop("COMMIT")
-    with pytest.raises(InDoubtError) as raised:
-        session.commit()
-    assert [each.body for each in raised.value.sent] == ["lost"]
-    session.commit()
-    assert not site.broker.messages("orders")
-
-
-def test_a_send_without_an_answer_is_in_doubt_and_not_repeated(site: Site, opened: ExitStack) -> None:
-    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK))
-    producer = connection.session().producer("orders")
-    producer.send("first")
-    site.broker.faults.drop_after("SEND")
-    with pytest.raises(InDoubtError):
-        producer.send("second")
-    producer.send("third")
-    assert [each.body for each in site.broker.messages("orders")] == ["first", "second", "third"]
-
-
 def test_futures_of_what_is_in_doubt_and_of_what_was_not_sent(site: Site, opened: ExitStack) -> None:
     events: list[Event] = []
     policy = ReconnectPolicy(timeout=0.2)
@@ -177,21 +153,6 @@ def test_futures_of_what_is_in_doubt_and_of_what_was_not_sent(site: Site, opened
     assert [each.body for each in site.broker.messages("orders")] == ["first", "fourth"]
 
 
-def test_an_iteration_under_way_ends_and_the_next_one_begins_anew(site: Site, opened: ExitStack) -> None:
-    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK))
-    session = connection.session()
-    producer = session.producer("orders")
-    for number in range(3):
-        producer.send(str(number))
-    browser = session.browser("orders")
-    looking = iter(browser)
-    assert next(looking).body == "0"
-    site.gate.shut(0.1)
-    with pytest.raises(ConnectionLostError):
-        list(looking)
-    assert [each.body for each in browser] == ["0", "1", "2"]
-
-
 def test_a_queue_that_the_other_broker_refuses_ends_its_consumer_alone(protocol: str, opened: ExitStack) -> None:
     first, second = Site(protocol, opened), Site(protocol, opened)
     url = f"failover:({first.url},{second.url})?randomize=false"
@@ -204,24 +165,6 @@ def test_a_queue_that_the_other_broker_refuses_ends_its_consumer_alone(protocol:
     assert receive(served).body == "one"
     with pytest.raises(redelivery.JMSError, match="no such queue"):
         refused.receive(timeout=SOON)
-
-
-def test_an_interrupt_ends_a_wait_for_the_connection(site: Site, opened: ExitStack) -> None:
-    events: list[Event] = []
-    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, observer=events.append))
-    session = connection.session()
-    consumer, producer = session.consumer("orders"), session.producer("orders")
-    site.gate.shut()
-    eventually(lambda: count(events, ConnectionLost))
-    for call in (consumer.receive, lambda: producer.send("x"), connection.session, lambda: session.consumer("y")):
-        timer = threading.Timer(0.05, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            call()
-        timer.join()
-    site.gate.open()
-    producer.send("after")
-    assert receive(consumer).body == "after"
 
 
 @pytest.mark.filterwarnings("ignore:.*was dropped without close:ResourceWarning")  # by whichever thread had it last

@@ -12,7 +12,7 @@ from tests.policies.readers.documents import address_settings, classic, policy_e
 
 import redelivery
 from redelivery.operate import as_json, plot
-from redelivery.operate.convert import TARGETS, convert
+from redelivery.operate.convert import convert
 from redelivery.operate.simulate import simulate
 from redelivery.policies.brokers.formats import read_content, read_url
 from redelivery.policies.brokers.policies import BrokerPolicies
@@ -123,38 +123,6 @@ SOURCES: dict[str, BrokerPolicies] = {
 }
 
 
-@pytest.mark.parametrize("to", TARGETS)
-@pytest.mark.parametrize("source", SOURCES)
-def test_every_format_converts_to_every_other_and_what_comes_out_can_be_read(source: str, to: str) -> None:
-    if to == "spring_boot" and SOURCES[source].redelivery_policies.entries:
-        with pytest.raises(redelivery.ConfigError, match="one redelivery policy for all destinations"):
-            convert(SOURCES[source], to)
-        return
-    text = convert(SOURCES[source], to).text
-    if to == "python":
-        namespace: dict[str, Any] = {}
-        exec(compile(text, "converted", "exec"), namespace)  # noqa: S102  # our own text
-        policies, expected = namespace["redelivery_policies"], SOURCES[source].redelivery_policies
-        assert policies.entries == expected.entries
-        assert (policies.default, policies.has_default) == (expected.default, expected.has_default)
-        assert namespace["dead_letter_strategies"] == SOURCES[source].dead_letter_strategies
-    elif to == "uri":
-        read_url(text.strip())
-    elif to != "json":
-        assert read_content(text.encode(), "converted", format=to).format == to
-
-
-def test_a_conversion_keeps_what_both_can_say_and_says_what_is_lost() -> None:
-    source = artemis(**{"#": {"redelivery_delay": 2000, "max_delivery_attempts": 4, "dead_letter_address": "DLQ"}})
-    resent = read_content(convert(source, "activemq").text.encode(), "x").explain("orders")
-    assert (resent.maximum, [each.seconds for each in resent.delays], resent.dead_letter) == (4, [2.0, 2.0, 2.0], "DLQ")
-    lost = convert(source, "broker_j")
-    assert read_content(lost.text.encode(), "x").explain("orders").maximum == 4
-    assert any("the delays are lost" in each for each in lost.lost)
-    back = convert(SOURCES["activemq"], "artemis")
-    assert read_content(back.text.encode(), "x").explain("orders.x").maximum == 2
-
-
 ENTRY = "<policyEntry {}><deadLetterStrategy><{}/></deadLetterStrategy></policyEntry>"
 TOPICS = classic(
     policy_entries(
@@ -183,12 +151,6 @@ def test_a_name_that_no_element_can_have_is_lost_in_qpid_s_file() -> None:
     found = convert(artemis(**{"a/b": {"max_delivery_attempts": 3}, "queue": {"max_delivery_attempts": 3}}), "qpid")
     assert any(each.startswith("a/b: config.xml needs a name") for each in found.lost)
     assert read_content(found.text.encode(), "x").explain("queue").maximum == 3
-
-
-def test_the_same_format_keeps_all() -> None:
-    found = convert(SOURCES["activemq"], "activemq")
-    assert found.lost == ()
-    assert read_content(found.text.encode(), "x").rules == SOURCES["activemq"].rules
 
 
 def test_a_queue_whose_name_has_a_space_is_in_the_json_too() -> None:
