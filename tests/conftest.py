@@ -43,6 +43,9 @@ collect_ignore_glob = [] if _AMQP else list(_OF_AMQP)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Before pytest-xdist starts its processes, which have this one's environment."""
     forms.choose(config)
+    state = tempfile.TemporaryDirectory(prefix="redelivery-state-")
+    os.environ["XDG_STATE_HOME"] = state.name  # what commands keep (receipts) is not to be among the user's own
+    config.add_cleanup(state.cleanup)
 
 
 def pytest_configure(config: pytest.Config) -> None:
