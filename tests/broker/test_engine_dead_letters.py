@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.broker.engine.bench import Box
 
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.engine import Engine
 from redelivery.broker.engine.stored import StoredMessage
-from redelivery.broker.engine.subscriptions import Dispatch, Subscription
+from redelivery.broker.engine.subscriptions import Subscription
 from redelivery.model.destinations import Queue, destination
 from redelivery.model.errors import ConfigError
 from redelivery.policies.brokers.artemis.bound import BoundQueue
@@ -23,14 +24,6 @@ from redelivery.policies.dead_letters import (
 from redelivery.policies.files.places import Place
 
 FILTERED = ArtemisRules(queues=(BoundQueue("q", "q", "anycast", "> 1", Place("b.xml", 3, 2)),))
-
-
-class Box(list[Dispatch]):
-    def wake(self) -> None:
-        """Nobody waits here."""
-
-    def end_slow(self, ending: object) -> None:
-        """No consumer is slow here."""
 
 
 def engine_with(**config: Any) -> Engine:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from tests.client.shell import Bench, receive
 
 from redelivery import AckMode, RedeliveryPolicy, SharedDeadLetterStrategy
@@ -13,19 +12,6 @@ from redelivery import AckMode, RedeliveryPolicy, SharedDeadLetterStrategy
 def count_of_the_dead_letter(bench: Bench) -> object:
     (letter,) = bench.broker.messages("ActiveMQ.DLQ")
     return letter.properties["dlqDeliveryCount"]
-
-
-@pytest.mark.parametrize("deliveries", [1, 2, 3])
-def test_after_a_rollback_it_is_that_of_the_last_delivery(bench: Bench, deliveries: int) -> None:
-    policy = RedeliveryPolicy(maximum_redeliveries=deliveries - 1, initial_redelivery_delay=0, redelivery_delay=0)
-    bench.send("m1")
-    session, consumer = bench.consuming(
-        AckMode.TRANSACTED, redelivery_policy=policy, dead_letter_strategy=SharedDeadLetterStrategy()
-    )
-    for number in range(1, deliveries + 1):
-        assert receive(consumer).delivery_count == number
-        session.rollback()
-    assert count_of_the_dead_letter(bench) == deliveries
 
 
 def test_the_check_before_a_delivery_counts_those_that_were_made(bench: Bench) -> None:

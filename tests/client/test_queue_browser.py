@@ -12,7 +12,6 @@ import redelivery
 from redelivery import (
     AckMode,
     ConfigError,
-    ConnectionLostError,
     IllegalStateError,
     InvalidDestinationError,
     Message,
@@ -41,20 +40,6 @@ def test_it_knows_its_queue_and_selector_and_whether_it_is_closed(bench: Bench) 
         assert repr(browser) == "<QueueBrowser queue://orders>"
     assert browser.closed
     assert repr(browser) == "<QueueBrowser queue://orders closed>"
-
-
-def test_the_messages_are_whole_and_say_how_often_they_were_delivered(bench: Bench) -> None:
-    session = bench.connect().session(AckMode.TRANSACTED)
-    session.producer("orders").send({"n": 1}, properties={"colour": "red"}, correlation_id="c", priority=7)
-    session.commit()
-    with bench.connect().session(AckMode.TRANSACTED) as other:
-        receive(other.consumer("orders"))
-    (message,) = session.browser("orders")
-    assert (message.body, message.properties["colour"], message.correlation_id) == ({"n": 1}, "red", "c")
-    assert (message.priority, message.destination) == (7, Queue("orders"))
-    assert (message.delivery_count, message.redelivered) == (2, True)
-    copy = message.copy()
-    assert (copy.body, copy.properties["colour"]) == ({"n": 1}, "red")
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
@@ -176,16 +161,6 @@ def test_a_closed_session_has_no_browsers(bench: Bench) -> None:
     session.close()
     with pytest.raises(IllegalStateError, match="the session is closed"):
         session.browser("orders")
-
-
-def test_a_lost_connection_ends_it_with_an_error_not_as_if_that_were_all(bench: Bench) -> None:
-    bench.send("a", "b")
-    session = bench.connect(prefetch=PrefetchPolicy(browser=1)).session()
-    looking = iter(session.browser("orders"))
-    next(looking)
-    bench.broker.close()
-    with pytest.raises(ConnectionLostError):
-        list(looking)
 
 
 def test_another_thread_inside_the_session_keeps_it_out(background: Background, bench: Bench) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.broker.engine.bench import Box
+
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.engine import Engine
 from redelivery.broker.engine.rules.rules import Manner
@@ -10,14 +12,6 @@ from redelivery.broker.engine.subscriptions import Dispatch, Subscription
 from redelivery.model.destinations import Destination, destination
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import Rules
-
-
-class Box(list[Dispatch]):
-    def wake(self) -> None:
-        """Nobody waits here."""
-
-    def end_slow(self, ending: object) -> None:
-        """No consumer is slow here."""
 
 
 class Bench:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.broker.rules.failing import Bench, Box
+from tests.broker.engine.bench import Box
+from tests.broker.rules.failing import Bench
 from tests.broker.rules.test_artemis_rules import artemis
 from tests.policies.readers.documents import address_settings, read
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 
 import pytest
-from tests.broker.rules.failing import Bench, Box
+from tests.broker.engine.bench import Box
+from tests.broker.rules.failing import Bench
 from tests.broker.rules.test_classic_rules import entry, give_up
 from tests.policies.readers.documents import classic, policy_entries
 

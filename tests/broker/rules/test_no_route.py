@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.broker.rules.failing import Bench, Box
+from tests.broker.engine.bench import Box
+from tests.broker.rules.failing import Bench
 from tests.broker.rules.test_artemis_rules import addresses, artemis, hornetq
 from tests.broker.rules.test_classic_strategies import subscribed
 from tests.policies.readers.documents import classic

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.broker.rules.failing import Bench, Box
+from tests.broker.engine.bench import Box
+from tests.broker.rules.failing import Bench
 from tests.broker.rules.test_artemis_rules import addresses, artemis, hornetq
 from tests.broker.rules.test_counting_rules import broker_j
 
