@@ -43,11 +43,13 @@ def test_without_a_policy_the_shared_dead_letter_queue_counts_and_the_client_s_o
     assert "nothing matches" in said
 
 
-@pytest.mark.promise("classic-individual")
+@pytest.mark.promise("classic-individual", "seen-classic-loop")
 def test_an_individual_strategy_is_read_with_all_its_options_and_their_lines() -> None:
     found = classic(policy_entries(INDIVIDUAL))
     assert found.explain("orders.eu").dead_letter == "DLQ.orders.eu.x"
     assert found.explain("others").dead_letter == "ActiveMQ.DLQ"
+    everywhere = classic(policy_entries(INDIVIDUAL.replace("orders.>", ">")))
+    assert everywhere.explain("DLQ.a.x").dead_letter == "DLQ.DLQ.a.x.x"  # as any other queue
     rule = rules(policy_entries(INDIVIDUAL)).dead_letters_for(redelivery.Queue("orders.eu"))
     assert rule.strategy == redelivery.IndividualDeadLetterStrategy(
         queue_prefix="DLQ.", queue_suffix=".x", process_non_persistent=True, process_expired=False, expiration=5
