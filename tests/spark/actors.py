@@ -15,7 +15,10 @@ class Actor:
 
     def __init__(self, play: Callable[[Callable[..., None]], None]) -> None:
         self._play = play
-        self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
+        self._go, self._back = threading.Lock(), threading.Lock()  # held by who waits: one at a time
+        self._go.acquire()
+        self._back.acquire()
+        self._steps = 0
         self._dying = False
         self._error: BaseException | None = None
         self.ended = False
@@ -24,13 +27,13 @@ class Actor:
 
     def step(self, steps: int = 1) -> None:
         """Let it go on to the next pause; nothing if it has ended."""
-        for _ in range(steps):
-            if self.ended:
-                return
-            self._go.release()
-            assert self._back.acquire(timeout=PATIENCE), "an actor waits for something but its turn"
-            if self._error is not None:
-                raise self._error
+        if self.ended or not steps:
+            return
+        self._steps = steps
+        self._go.release()
+        assert self._back.acquire(timeout=PATIENCE), "an actor waits for something but its turn"
+        if self._error is not None:
+            raise self._error
 
     def kill(self) -> None:
         """It dies where it is; only its sessions notice."""
@@ -40,6 +43,9 @@ class Actor:
         self._thread.join(PATIENCE)
 
     def _pause(self, *_: str) -> None:
+        self._steps -= 1
+        if self._steps:
+            return
         self._back.release()
         self._go.acquire()
         if self._dying:
