@@ -89,9 +89,10 @@ _kills("driver", "driver", "executor", "worker", {"published": _RECEIVER["publis
 def killed_twice(stage: Stage) -> str:
     """What is redelivered after the second kill is known from the ids in doubt, or from the segment."""
     stage.send()
-    whose: Literal["runner", "worker"] = "runner" if stage.receiver == "driver" else "worker"
+    published: dict[str, Any] = {"when": "after", "operation": "write", "name": SEGMENT}
+    runner = stage.receiver == "driver"  # which receives; a task whose worker alone is killed is tried again
     stage.order(
-        Order(do="all", when="after", operation="write", name=SEGMENT, who=whose),
+        Order(do="kill", who="runner", **published) if runner else Order(do="all", who="worker", **published),
         Order(do="kill", when="after", operation="write", name="doubt/*", who="runner"),
     )
     outcomes = stage.complete(stage.run())
