@@ -6,9 +6,9 @@ import os
 from functools import partial
 
 import pytest
-from tests.run.test_run import Run, run
+from tests.run.test_run import pytester
 
-__all__ = ["run"]  # a fixture
+__all__ = ["pytester"]  # a fixture
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.timeout(240)  # each starts pytest
 ALIKE = """
@@ -34,9 +34,8 @@ def test_modes(pair, mode): assert pair.broker is None or mode == {"s": "auto", 
 
 
 def test_alike_tests_are_one_in_the_first_form_and_on_real_brokers_one_in_turn(
-    run: Run, pytester: pytest.Pytester
+    pytester: pytest.Pytester,
 ) -> None:
-    run("-k", "nothing")
     place = pytester.mkdir("tests") / "client"
     place.mkdir()
     (pytester.path / "test_it.py").unlink()
@@ -68,9 +67,8 @@ def test_killed(kind, killed): pass
 
 
 def test_on_real_brokers_a_rule_of_our_side_has_a_pair_of_each_protocol_and_other_rules_have_each_mode_there(
-    run: Run, pytester: pytest.Pytester
+    pytester: pytest.Pytester,
 ) -> None:
-    run("-k", "nothing")
     for file in ("test_close.py", "test_counts.py", "test_kills.py"):
         (pytester.path / file).write_text(OF_A_PROTOCOL, encoding="utf-8")
     options = ("-p", "no:cacheprovider", "--collect-only", "-q", "-o", "markers=needs: of a pair")
@@ -109,8 +107,7 @@ def test_once(pair, mode): pass
 
 
 @pytest.mark.parametrize("form", ["first", "short", "all"])
-def test_marked_ones_are_in_turns_where_they_can_say_their_rule(run: Run, pytester: pytest.Pytester, form: str) -> None:
-    run("-k", "nothing")
+def test_marked_ones_are_in_turns_where_they_can_say_their_rule(pytester: pytest.Pytester, form: str) -> None:
     (pytester.path / "test_it.py").write_text(MARKED, encoding="utf-8")
     os.environ["REDELIVERY_FORM"] = form  # which the fixture sets back
     options = ("-p", "no:cacheprovider", "--collect-only", "-q", "-o", "markers=needs: of a pair")
@@ -136,8 +133,7 @@ def test_alone(number): pass
 """
 
 
-def test_a_rule_of_tasks_has_one_event_loop_but_where_it_is_about_that(run: Run, pytester: pytest.Pytester) -> None:
-    run("-k", "nothing")
+def test_a_rule_of_tasks_has_one_event_loop_but_where_it_is_about_that(pytester: pytest.Pytester) -> None:
     for file in ("test_loop.py", "test_close.py"):
         (pytester.path / file).write_text(OF_LOOPS, encoding="utf-8")
     lines = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--collect-only", "-q").outlines
