@@ -16,6 +16,8 @@ from redelivery.testing.brokers.real import RealBroker
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
+pytestmark = pytest.mark.in_turns("stomp_url")
+
 
 def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603  # our own example
