@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from benchmarks.machine import HERE
+from benchmarks.figures import read as read_figures
 from benchmarks.record import BARE, Measure, Record, Row, Timing
 from benchmarks.targets import (
     AT_LEAST,
@@ -31,7 +29,7 @@ HEADS: Final = (
 STORED_HEADS: Final = ("protocol", "step", "Classic, msg/s", "embedded, msg/s", "ratio", "spread", "target", "reached")
 BEHIND_HEADS: Final = ("pair", "case", "against", "ratio", "waiting", "functions")
 ITSELF, SPARK, STORE = "By themselves", "Spark source", "A store of a million messages"
-LANES: Final = HERE / "docs" / "spark-lane.json"
+LANES: Final = "docs/spark-lane.json"
 LANE_HEADS: Final = (
     *("broker", "session alone", "lane", "times the session", "target", "reached"),
     *("from memory", "times from memory"),
@@ -106,11 +104,10 @@ def _measured(key: str, measure: Measure) -> tuple[str, ...]:
     return measure.title, f"{measure.value:,.2f} {measure.unit}", limit, verdict(measure.reached(key))
 
 
-def lanes(file: Path = LANES) -> Lines:
+def lanes() -> Lines:
     """Return a row for each broker whose lane was measured, by `benchmarks.spark_lane`."""
-    found: list[Mapping[str, Any]] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
     rows = []
-    for each in found:
+    for each in read_figures(LANES):
         alone, lane, memory = each["session"], each["lane"], each["memory"]
         ratio = (f"{lane / alone:.2f}", f"≤ {_LANE:g}", verdict(round(lane / alone, 2) <= _LANE))
         rows.append(

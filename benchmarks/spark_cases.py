@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import statistics
-import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +13,7 @@ from benchmarks.machine import BenchmarkError
 from benchmarks.places import Place
 from benchmarks.record import Measure
 from benchmarks.spark_fake import EMPTY, FORMAT, IDLE, MESSAGES, ROWS, FakeSource, IdleSource
-from benchmarks.spark_session import PATIENCE, Batch, steady, stream
+from benchmarks.spark_session import Batch, folder, jms, steady, stream, waits
 from redelivery.spark.log.store.opening import open_store
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.read.receiving.batch_receiver import BatchReceiver
@@ -44,24 +41,29 @@ class NothingInDoubt:
         raise AssertionError(name)
 
 
-def outside(options: SourceOptions, folder: Path, count: int, rows: int) -> float:
-    """Return rows per second of the source's own session, rows and segments without Spark around them.
-
-    They go into durable segments of so many rows; the time is from the end of the first to that of the last.
-    """
-    store = open_store(str(folder))
+def received(options: SourceOptions, place: Path, count: int, rows: int) -> Iterator[int]:
+    """Receive so many messages as a lane does, into durable segments of so many rows; the number after each."""
+    store, done, segments = open_store(str(place)), 0, 0
     store.make_folders([""])
-    done, ends = 0, [(0, 0.0)]
     with BatchReceiver(options, NothingInDoubt()) as receiver:
         while done < count:
-            batch = receiver.receive(rows, options.segment_bytes, lambda: BatchPause(0.1))
+            batch = receiver.receive(rows, options.segment_bytes, lambda: BatchPause(0.2))
             if batch is None:
                 raise BenchmarkError(f"{options.source}: {count - done} of {count} messages did not come")
-            store.put_if_absent(f"{len(ends):08d}.arrow", batch.data)
+            segments += 1
+            store.put_if_absent(f"{segments:08d}.arrow", batch.data)
             receiver.confirm()
             done += batch.received
-            ends.append((done, time.perf_counter()))
-    (first, began), (last, ended) = ends[1], ends[-1]
+            yield done
+
+
+def outside(options: SourceOptions, place: Path, count: int, rows: int) -> float:
+    """Return rows per second of the source's own session, rows and segments without Spark around them.
+
+    The time is from the end of the first segment to that of the last.
+    """
+    ends = [(done, time.perf_counter()) for done in received(options, place, count, rows)]
+    (first, began), (last, ended) = ends[0], ends[-1]
     return (last - first) / (ended - began)
 
 
@@ -76,7 +78,7 @@ def of_place(spark: Any, place: Place, rounds: int, scale: float) -> Found:
     rates: dict[str, list[tuple[float, float]]] = {DRIVER: [], EXECUTOR: []}
     for _ in range(rounds):
         for receiver, found in rates.items():
-            found.append((_inside(spark, place, receiver, count), _outside(place, receiver, count)))
+            found.append((_rate(spark, place, receiver, count), _rate(None, place, receiver, count)))
     for receiver, found in rates.items():
         inside, bare = (statistics.median(each) for each in zip(*found, strict=True))
         key, title = f"spark-{place.protocol}-{receiver}", f"{place.protocol.upper()}, {place.title}"
@@ -87,25 +89,20 @@ def of_place(spark: Any, place: Place, rounds: int, scale: float) -> Found:
         yield f"{key}-ratio", Measure(against, inside / bare, "times")
 
 
-def _outside(place: Place, receiver: str, count: int) -> float:
+def _rate(spark: Any | None, place: Place, receiver: str, count: int) -> float:
+    """Return rows per second in Spark or, where there is none, of the session outside it. Raises BenchmarkError."""
     queue = place.prepare(count)
-    with _folder() as folder:
-        options = SourceOptions.parse(_options(place.url, queue, folder, receiver=receiver))
-        rate = outside(options, folder / "segments", count, SEGMENTS[receiver])
+    with folder() as home:
+        options = jms(place.url, queue, home, receiver=receiver, maxMessagesPerBatch=str(BATCH))
+        if spark is None:
+            rate = outside(SourceOptions.parse(options), home / "segments", count, SEGMENTS[receiver])
+        else:
+            found = stream(spark, "jms", options, home / "checkpoint")
+            rate, rows = steady(found), sum(batch.rows for batch in found)
+            if rows != count:
+                raise BenchmarkError(f"{queue}: {rows} rows of {count} messages")
     place.finish(queue, acked=count)
     return rate
-
-
-def _inside(spark: Any, place: Place, receiver: str, count: int) -> float:
-    queue = place.prepare(count)
-    with _folder() as folder:
-        options = _options(place.url, queue, folder, receiver=receiver, maxMessagesPerBatch=str(BATCH))
-        found = stream(spark, "jms", options, folder / "checkpoint")
-    rows = sum(batch.rows for batch in found)
-    if rows != count:
-        raise BenchmarkError(f"{queue}: {rows} rows of {count} messages")
-    place.finish(queue, acked=count)
-    return steady(found)
 
 
 def fake(spark: Any, rounds: int, scale: float) -> Found:
@@ -127,8 +124,8 @@ def fake(spark: Any, rounds: int, scale: float) -> Found:
     yield "spark-messages", Measure(f"{title}, rows made of messages", rate(MESSAGES, many, most), "rows/s")
     count = _batches(20, scale)
     ours = _fake(spark, EMPTY, 1, 1, count)
-    with _folder() as folder:
-        idle = stream(spark, IDLE, {}, folder / "checkpoint", until=lambda found: len(found) >= count + WARM)
+    with folder() as home:
+        idle = stream(spark, IDLE, {}, home / "checkpoint", until=lambda found: len(found) >= count + WARM)
     took, least = (1000 * statistics.median(batch.seconds for batch in each[WARM:]) for each in (ours, idle))
     yield "spark-empty", Measure("without a broker, an empty batch", took, "ms")
     yield "spark-idle", Measure("an empty batch of a source that does nothing", least, "ms")
@@ -137,62 +134,19 @@ def fake(spark: Any, rounds: int, scale: float) -> Found:
 def _fake(spark: Any, destination: redelivery.Queue, partitions: int, rows: int, count: int) -> list[Batch]:
     """Run so many batches and more, and those that warm its processes up."""
     more = {"receiver": EXECUTOR, "numPartitions": str(partitions), "maxMessagesPerBatch": str(rows)}
-    with _folder() as folder:
-        options = _options("stomp://nowhere:1", str(destination), folder, **more)
-        return stream(spark, FORMAT, options, folder / "checkpoint", until=lambda found: len(found) >= count + WARM)
-
-
-def waits(spark: Any, url: str, queue: str, count: int, rate: float, receiver: str) -> list[float]:
-    """Return the seconds from `send` until each row is in the hands of foreachBatch, at so many messages a second.
-
-    Raises:
-        BenchmarkError: the messages did not come.
-    """
-    late: list[float] = []
-    done = threading.Event()
-
-    def take(rows: Any, _: int) -> None:
-        bodies = [bytes(row.body) for row in rows.select("body").collect()]
-        now = time.time_ns()
-        late.extend((now - int(body)) / 1e9 for body in bodies)
-        if len(late) >= count:
-            done.set()
-
-    with _folder() as folder, redelivery.connect(url) as connection, connection.session() as session:
-        options = _options(url, queue, folder, receiver=receiver)
-        writer = spark.readStream.format("jms").options(**options).load().writeStream.foreachBatch(take)
-        query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
-        try:
-            producer = session.producer(queue, persistent=False)
-            began = time.monotonic()
-            for number in range(count):
-                time.sleep(max(0.0, began + number / rate - time.monotonic()))
-                producer.send(str(time.time_ns()))
-            if not done.wait(PATIENCE):
-                raise BenchmarkError(f"{queue}: {len(late)} of {count} rows came: {query.exception()}")
-        finally:
-            query.stop()
-    return late
+    with folder() as home:
+        options = jms("stomp://nowhere:1", str(destination), home, **more)
+        return stream(spark, FORMAT, options, home / "checkpoint", until=lambda found: len(found) >= count + WARM)
 
 
 def latency(spark: Any, place: Place, scale: float) -> Found:
     """Measure how late rows are, with few messages."""
     count = max(10, round(45 * scale))
     queue = place.prepare(0)
-    late = waits(spark, place.url, queue, count, RATE, DRIVER)
+    late = waits(spark, place.url, queue, count, RATE, DRIVER).late
     place.finish(queue, acked=count)
     warm = sorted(late[len(late) // 5 :])
     title = f"{place.protocol.upper()}, {place.title}: receiver=driver, {RATE:g} messages a second"
-    p50, p90 = statistics.median(warm) * 1000, statistics.quantiles(warm, n=10)[8] * 1000
+    p50, p90 = statistics.median(warm), statistics.quantiles(warm, n=10)[8]
     yield "spark-latency", Measure(f"{title}, from send to foreachBatch, p50", p50, "ms")
     yield "spark-latency-90", Measure(f"{title}, from send to foreachBatch, p90", p90, "ms")
-
-
-def _options(url: str, destination: str, folder: Path, **more: str) -> Mapping[str, str]:
-    return {"url": url, "destination": destination, "walLocation": str(folder / "wal"), **more}
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as name:
-        yield Path(name)

@@ -7,6 +7,7 @@ The source `idle` beside it does nothing at all, `clock` has the times that have
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Self
@@ -87,44 +88,37 @@ class IdleReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
         return {"seq": start["seq"] + 1}
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
-        del start, end
-        return [InputPartition(0)]
+        return [InputPartition((start["seq"], end["seq"]))]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         del partition
         yield from ()
 
 
-class ClockSource(DataSource):  # type: ignore[misc]  # as above
+class ClockSource(IdleSource):
     """So many rows a second, each with its own time in nanoseconds: what is late of it is Spark's."""
 
     @classmethod
     def name(cls) -> str:
         return CLOCK
 
-    def schema(self) -> str:
-        return "body binary"
-
     def streamReader(self, schema: Any) -> ClockReader:
         del schema
         return ClockReader(float(self.options["rate"]))
 
 
-class ClockReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
+class ClockReader(IdleReader):
     """Counts the rows since 1970."""
 
     def __init__(self, rate: float) -> None:
         self._pause = 1e9 / rate
 
     def initialOffset(self) -> dict[str, int]:
-        return {"row": int(time.time_ns() // self._pause)}
+        return {"seq": int(time.time_ns() // self._pause)}
 
     def latestOffset(self, start: Mapping[str, Any], limit: object = None) -> dict[str, int]:
         del start, limit
         return self.initialOffset()
-
-    def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
-        return [InputPartition((start["row"], end["row"]))]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         for row in range(partition.value[0] + 1, partition.value[1] + 1):
@@ -144,6 +138,7 @@ class FakeReceiver:
     def __init__(self, options: SourceOptions, in_doubt: SegmentsInDoubt, *, quota: int, broker: int) -> None:
         del in_doubt, quota, broker
         (self._destination,) = options.destinations
+        self.counts = Counter[str]()
 
     def receive(self, rows: int, size: int, pace: Pace, *, first: float) -> ReceivedBatch | None:
         del size, pace, first

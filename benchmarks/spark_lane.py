@@ -1,4 +1,4 @@
-"""``python -m benchmarks.spark_lane URL…``: processor time of a row in a lane of Spark's source; ``-`` writes the page.
+"""``python -m benchmarks.spark_lane URL…``: processor time of a row in a lane of Spark's source.
 
 In turn, in one process for each broker: the session alone (`receive_many`, body and id of each), a lane (rows,
 segments on a disk, commits), and the same rows from memory as a Python source makes RecordBatches of them. Bodies of
@@ -8,50 +8,37 @@ docs/spark/performance.md; ``python -m benchmarks --judge`` writes that of docs/
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import tempfile
 import time
-import uuid
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import redelivery
+from benchmarks.figures import Figures, between
 from benchmarks.machine import in_process
+from benchmarks.ours import BODY
 from benchmarks.page import LANE_HEADS, LANES, lanes
-from benchmarks.spark_bounds import PAGE, write_between
-from benchmarks.spark_cases import NothingInDoubt
+from benchmarks.senders import fill
+from benchmarks.spark_cases import received
+from benchmarks.spark_reader import broker_at
 from benchmarks.targets import table
-from redelivery.spark.log.store.opening import open_store
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.read.lane import imports_left_alone
-from redelivery.spark.read.receiving.batch_receiver import BatchReceiver
-from redelivery.spark.read.receiving.received_batch import BatchPause
 from redelivery.spark.rows.columns import Columns
 
 COUNT: Final = 8_000  # messages of a round
 ROUNDS: Final = 5
-_BODY: Final = "x" * 1024
 _PORTION: Final = 500
 
 
-def _fill(url: str, queue: str, count: int) -> None:
-    with redelivery.connect(url) as connection, connection.session("transacted") as session:
-        producer = session.producer(queue)
-        for number in range(count):
-            producer.send(redelivery.Message(_BODY, properties={"region": "eu", "number": str(number)}))
-            if number % _PORTION == _PORTION - 1:
-                session.commit()
-        session.commit()
-
-
-def _session(url: str, queue: str, count: int) -> float:
+def _session(url: str, queue: str) -> float:
     with redelivery.connect(url) as connection, connection.session("transacted") as session:
         consumer, done = session.consumer(queue), 0
         began = time.process_time()
-        while done < count:
-            messages = consumer.receive_many(min(_PORTION, count - done), 5.0)
+        while done < COUNT:
+            messages = consumer.receive_many(min(_PORTION, COUNT - done), 5.0)
             for message in messages:
                 _ = message.body, message.message_id
             done += len(messages)
@@ -59,28 +46,21 @@ def _session(url: str, queue: str, count: int) -> float:
         return time.process_time() - began
 
 
-def _lane(url: str, queue: str, count: int) -> float:
+def _lane(url: str, queue: str) -> float:
     with tempfile.TemporaryDirectory() as folder:
         options = SourceOptions.parse({"url": url, "destination": queue, "walLocation": f"{folder}/wal"})
-        store, done, segments = open_store(f"{folder}/segments"), 0, 0
-        store.make_folders([""])
         began = time.process_time()
-        with imports_left_alone(), BatchReceiver(options, NothingInDoubt()) as receiver:
-            while done < count:
-                batch = receiver.receive(options.segment_rows, options.segment_bytes, lambda: BatchPause(0.2))
-                if batch is not None:
-                    segments += 1
-                    store.put_if_absent(f"{segments:08d}.arrow", batch.data)
-                    receiver.confirm()
-                    done += batch.received
+        with imports_left_alone():
+            for _ in received(options, Path(folder, "segments"), COUNT, options.segment_rows):
+                pass
         return time.process_time() - began
 
 
-def _memory(url: str, queue: str, count: int) -> float:
+def _memory(url: str, queue: str) -> float:
     columns = Columns()
     with redelivery.connect(url) as connection, connection.session("auto") as session:
         consumer = session.consumer(queue)
-        for _ in range(count):
+        for _ in range(COUNT):
             message = consumer.receive(timeout=5)
             assert message is not None, "they were sent before"
             columns.add(message)
@@ -91,31 +71,31 @@ def _memory(url: str, queue: str, count: int) -> float:
 
 def one(url: str) -> dict[str, Any]:
     """Return microseconds a row at one broker."""
-    with redelivery.connect(url) as connection:
-        about = connection.metadata
     least: dict[str, float] = {}
     for _ in range(ROUNDS + 1):  # the first one warms up
         for name, case in (("session", _session), ("lane", _lane), ("memory", _memory)):
-            queue = f"bench.lane.{uuid.uuid4().hex[:8]}"
-            _fill(url, queue, COUNT)
-            least[name] = min(case(url, queue, COUNT) / COUNT * 1e6, least.get(name, 1e9))
-    broker = f"{about.provider_name} {about.provider_version}, {about.protocol.split()[0]}"
-    return {"broker": broker, "load": os.getloadavg()[0], **least}
+            queue = f"bench.lane.{uuid4().hex[:8]}"
+            with redelivery.connect(url) as connection:
+                messages = (
+                    redelivery.Message(BODY, properties={"region": "eu", "number": str(number)})
+                    for number in range(COUNT)
+                )
+                fill(connection, queue, messages)
+            least[name] = min(case(url, queue) / COUNT * 1e6, least.get(name, 1e9))
+    return {"broker": broker_at(url), "load": os.getloadavg()[0], **least}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("url", nargs="+", help="a broker that may be used; '-': write the page only")
-    parser.add_argument("--output", type=Path, default=LANES)
-    given = parser.parse_args()
-    if given.url != ["-"]:
-        found = [in_process(f"spark_lane.one({url!r})") for url in given.url]
-        given.output.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    lines = "\n".join(table(LANE_HEADS, lanes(given.output)))
-    print(lines)
-    if given.output == LANES:
-        write_between(PAGE, "lane", lines)
+def take(found: list[dict[str, Any]], _case: str, url: str) -> dict[str, Any]:
+    """Measure at one broker, in a process of its own."""
+    made: dict[str, Any] = in_process(f"spark_lane.one({url!r})")
+    found[:] = [*(each for each in found if each["broker"] != made["broker"]), made]
+    return made
+
+
+def text(_found: object, old: str) -> str:
+    """Return the page."""
+    return between(old, "lane", table(LANE_HEADS, lanes()))
 
 
 if __name__ == "__main__":
-    main()
+    Figures(LANES, "docs/spark/performance.md", ["lane"], take, text).main(__doc__)

@@ -1,37 +1,28 @@
 """Counts the requests of a stream whose segments are on S3, and what its driver downloads: with moto, without Spark.
 
-    python -m benchmarks.spark_requests        (docs/spark-bounds.json keeps what it prints)
-
 The reader's methods are called as Spark calls them, each partition is read by a pickled copy. From the first look at an
 empty bucket to the last commit: the start is in the numbers.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
-import pickle
 import secrets
 import threading
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final
 
 import redelivery
+from benchmarks.senders import fill
+from benchmarks.spark_reader import reading, step
 from redelivery.broker import EmbeddedBroker
-from redelivery.spark.options.query import SourceOptions
-from redelivery.spark.read.driver import DriverStreamReader
-from redelivery.spark.read.executor import ExecutorStreamReader
-
-__all__ = ["Bucket", "bucket", "counted"]
 
 ROWS, SEGMENTS, BODY = 3000, 3, 200
 _QUEUE: Final = "counted"
-_OUTPUT: Final = Path(__file__).parent.parent / "docs" / "spark-bounds.json"
 
 
 class Bucket:
@@ -53,6 +44,13 @@ class Bucket:
         self.requests: Counter[str] = Counter()
         self.downloaded: Counter[str] = Counter()
         self.segments: dict[str, int] = {}
+
+    @contextmanager
+    def asked_by_a_task(self) -> Iterator[None]:
+        """Count what is asked for as a task's."""
+        self.who = "task"
+        yield
+        self.who = "driver"
 
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         """As WSGI calls it."""
@@ -90,29 +88,26 @@ def bucket() -> Iterator[Bucket]:
         server.server_close()
 
 
-def counted(store: Bucket, receiver: str, *, rows: int = ROWS, segments: int = SEGMENTS) -> dict[str, Any]:
+def counted(store: Bucket, receiver: str, *, messages: int = ROWS, segments: int = SEGMENTS) -> dict[str, Any]:
     """Read so many messages in so many segments; what it took, by kind of request, and bytes that the driver loaded."""
     with EmbeddedBroker("bench", stomp_port=0) as broker:
-        with redelivery.connect(broker.vm_url) as connection, connection.session() as session:
-            producer = session.producer(_QUEUE)
-            for _ in range(rows):
-                producer.send(secrets.token_hex(BODY // 2))
-        most = {"segmentRows" if receiver == "driver" else "maxMessagesPerBatch": rows // segments}
+        with redelivery.connect(broker.vm_url) as connection:
+            fill(connection, _QUEUE, (secrets.token_hex(BODY // 2) for _ in range(messages)))
         given = {
-            "url": broker.stomp_url,
-            "destination": _QUEUE,
             "walLocation": f"s3://{store.name}/{uuid.uuid4().hex}",
             "storageOptions": json.dumps(store.options),
             "receiver": receiver,
-            **most,
+            "segmentRows" if receiver == "driver" else "maxMessagesPerBatch": str(messages // segments),
         }
-        options = SourceOptions.parse({name: str(value) for name, value in given.items()})
-        reader: Any = (DriverStreamReader if receiver == "driver" else ExecutorStreamReader)(options)
         store.clear()
-        try:
-            seen = _drained(reader, store)
-        finally:
-            reader.stop()
+        seen = 0
+        with reading(broker.stomp_url, _QUEUE, **given) as reader:
+            reader.prepareForTriggerAvailableNow()
+            start, end = None, reader.initialOffset()
+            while end != start:  # until `availableNow` ends
+                start = end
+                end, rows = step(reader, start, store.asked_by_a_task())
+                seen += rows
     return {
         "rows": seen,
         "segments": len(store.segments),
@@ -121,33 +116,3 @@ def counted(store: Bucket, receiver: str, *, rows: int = ROWS, segments: int = S
         "driver_bytes": store.downloaded["driver"],
         "task_bytes": store.downloaded["task"],
     }
-
-
-def _drained(reader: Any, store: Bucket) -> int:
-    """The rows, until `availableNow` ends."""
-    reader.prepareForTriggerAvailableNow()
-    start, found = reader.initialOffset(), 0
-    while (end := reader.latestOffset(start, reader.getDefaultReadLimit())) != start:
-        for partition in reader.partitions(start, end):
-            task = pickle.loads(pickle.dumps(reader))  # noqa: S301  # our own
-            store.who = "task"
-            found += sum(batch.num_rows for batch in task.read(partition))
-            store.who = "driver"
-        reader.commit(end)
-        start = end
-    return found
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=_OUTPUT, help="a JSON file that keeps the other cases")
-    given = parser.parse_args()
-    found = json.loads(given.output.read_text(encoding="utf-8")) if given.output.exists() else {}
-    with bucket() as store:
-        found["requests"] = {receiver: counted(store, receiver) for receiver in ("driver", "executor")}
-    print(json.dumps(found["requests"]))
-    given.output.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

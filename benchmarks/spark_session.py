@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +17,7 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from benchmarks.machine import HERE, BenchmarkError
+from benchmarks.machine import HERE, BenchmarkError, in_process
 
 PATIENCE = 120.0  # seconds without an end: the run has failed
 LOOK = 0.05  # seconds between two looks at a stream
@@ -59,6 +62,18 @@ def spark_session() -> Iterator[SparkSession]:
         gateway.shutdown()
         gateway.proc.stdin.close()
         gateway.proc.wait(PATIENCE)
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A new folder; Spark may still write into it when it ends."""
+    with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def jms(url: str, destination: str, place: Path, **more: str) -> dict[str, str]:
+    """Return the options of a source whose segments are below a folder."""
+    return {"url": url, "destination": destination, "walLocation": str(place / "wal"), **more}
 
 
 def stream(
@@ -112,3 +127,52 @@ def steady(found: Sequence[Batch]) -> float:
     if first.pending:  # they are received while Spark works
         return (first.rows + sum(batch.rows for batch in full) - first.pending) / (full[-1].ended - first.known)
     return sum(batch.rows for batch in full) / (full[-1].ended - first.ended)
+
+
+class Arrivals(NamedTuple):
+    """The rows of a query: ms from `send` to foreachBatch, in the order of sending. ``fed``: when all were sent."""
+
+    late: list[float]
+    fed: float
+    progress: Sequence[Any]
+
+
+def arrivals(
+    spark: Any, form: str, options: Mapping[str, str], feed: Callable[[], object], count: int | None = None
+) -> Arrivals:
+    """Run a query whose bodies are the times of sending, while ``feed`` runs, and until it has so many rows.
+
+    Raises:
+        BenchmarkError: it had fewer or more, or none at all.
+    """
+    seen, grew = list[tuple[int, float]](), threading.Event()
+
+    def take(batch: Any, _: int) -> None:
+        bodies = [bytes(row.body) for row in batch.select("body").collect()]
+        now = time.time_ns()
+        seen.extend((int(body), (now - int(body)) / 1e6) for body in bodies)
+        grew.set()
+
+    with folder() as place:
+        writer = spark.readStream.format(form).options(**options).load().writeStream.foreachBatch(take)
+        query = writer.option("checkpointLocation", str(place / "checkpoint")).start()
+        try:
+            with ThreadPoolExecutor() as pool:
+                pool.submit(feed).result()
+            fed = time.monotonic()
+            while count and len(seen) < count and query.isActive and time.monotonic() < fed + PATIENCE:
+                grew.wait(1)
+                grew.clear()
+        finally:
+            query.stop()
+    if not seen or (count and len(seen) != count):
+        raise BenchmarkError(f"{len(seen)} of {count} rows came: {query.exception()}")
+    return Arrivals([late for _, late in sorted(seen)], fed, query.recentProgress)
+
+
+def waits(spark: Any, url: str, queue: str, count: int, rate: float, receiver: str) -> Arrivals:
+    """Send so many messages by the clock, in a process of its own. Raises BenchmarkError: the rows did not come."""
+    call = f"senders.send_times({url!r}, {queue!r}, {count}, {rate})"
+    with folder() as place:
+        options = jms(url, queue, place, receiver=receiver)
+        return arrivals(spark, "jms", options, lambda: in_process(call), count)

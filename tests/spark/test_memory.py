@@ -19,6 +19,6 @@ def test_bodies_of_a_mib(broker: EmbeddedBroker, protocol: str) -> None:
     url = broker.stomp_url if protocol == "stomp" else broker.amqp_url
     queue = f"large.{uuid.uuid4().hex[:8]}"
     send(url, queue, 250, MIB)
-    (found,) = in_process(f"spark_bounds.one('large', {url!r}, {queue!r}, 250)").values()
+    (found,) = in_process(f"spark_bounds.one('large', {url!r}, {queue!r})").values()
     assert found["messages"] == 250
     assert found["rss_peak_mib"] <= MOST
