@@ -8,19 +8,15 @@ too: times the median of what the same bare loops take here and took there. The 
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
-from benchmarks.machine import DATE, HERE, BenchmarkError, check_quiet, check_same, facts, in_process
+from benchmarks.figures import Figures
+from benchmarks.machine import DATE, check_same, facts, in_process
 from benchmarks.targets import FLOORS, MESSAGE, TEXT, UNKNOWN, WHY, item, paragraphs, table, written
 
-PAGE: Final = HERE / "docs" / "cpu.md"
 APART: Final = 0.10  # of the lesser: two measurements of the same code that are further apart are none
 LOOP_LIMIT: Final = 1.3  # asyncio may take so many times as long as threads
 MESSAGES: Final = 20_000
@@ -46,9 +42,6 @@ class Record:
     taken: dict[str, Mapping[str, float]] = field(default_factory=dict)
     profiles: dict[str, tuple[float, Sequence[tuple[str, float, float]]]] = field(default_factory=dict)
     again: dict[str, str] = field(default_factory=dict)
-
-    def write(self, path: Path) -> None:
-        path.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
     def threads(self, case: str) -> float:
         """Return its µs with threads, by the way that counts."""
@@ -87,25 +80,15 @@ class Record:
                 yield f"{MESSAGE[case]['title']}, asyncio", case, True
 
 
-def read(path: Path) -> Record:
-    """Return what was measured. Raises BenchmarkError: there is no such file, or one of another release."""
-    try:
-        return Record(**json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise BenchmarkError(f"there is no {path}: run `python -m benchmarks.cpu_page` without --only first") from None
-    except (TypeError, ValueError) as error:
-        raise BenchmarkError(f"{path} is not a record of this release: {error!r}") from error
-
-
-def take(case: str, messages: int, rounds: int) -> dict[str, float]:
+def micros(case: str) -> dict[str, float]:
     """Return the least µs of each way to run it, and by what part the median of the first is above it."""
     ways = {"main": case, "thread": case, "again": case}
     ways |= {"asyncio": case} if case in IN_LOOP else {}
     ways |= {"bare": MESSAGE[case]["floor"]} if "floor" in MESSAGE[case] else {}
     found: dict[str, list[float]] = {how: [] for how in ways}
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         for how, what in ways.items():
-            found[how] += in_process(f"acting.measure({what!r}, {messages}, {how.replace('again', 'main')!r})")
+            found[how] += in_process(f"acting.measure({what!r}, {MESSAGES}, {how.replace('again', 'main')!r})")
     spread = median(found["main"]) / min(found["main"]) - 1
     return {"spread": spread, **{how: min(each) for how, each in found.items()}}
 
@@ -177,51 +160,35 @@ def why(record: Record, title: str, case: str, loop: bool) -> str:
     return item(f"{title}: {text}")
 
 
-def measure(record: Record, cases: Sequence[str]) -> None:
-    """Measure these cases, and the profiles that the page then shows of them."""
+def begin(found: Any, only: Sequence[str]) -> Any:
+    """Return the numbers of a run that begins. Raises BenchmarkError: the machine is another one."""
+    now = asdict(Record(facts(), MESSAGES, ROUNDS))
+    if not only:
+        return now
+    check_same(*({**each["machine"], "messages": each["messages"], "rounds": each["rounds"]} for each in (found, now)))
+    found["again"] |= dict.fromkeys(only, now["machine"][DATE])
+    return found
+
+
+def take(found: Any, case: str, _url: str) -> dict[str, float]:
+    """Measure a case."""
+    found["taken"][case] = its = micros(case)
+    return its
+
+
+def end(found: Any, only: Sequence[str]) -> None:
+    """Measure the profiles that the page then shows of these cases."""
     from benchmarks import profiles  # the page itself is made without proton
 
-    for case in cases:
-        record.taken[case] = take(case, record.messages, record.rounds)
-        print(case, {how: round(value, 2) for how, value in record.taken[case].items()}, flush=True)
+    record = Record(**found)
     for title, case, loop in record.slow():
-        if case in cases:
+        if case in (only or MESSAGE):
             record.profiles[title] = profiles.take(case, record.messages // 4, loop=loop)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.cpu_page", description=__doc__)
-    parser.add_argument("--to", metavar="FILE", type=Path, default=PAGE, help="the page; docs/cpu.md")
-    parser.add_argument("--messages", type=int, default=MESSAGES, help=f"of one run ({MESSAGES})")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"runs of each ({ROUNDS})")
-    parser.add_argument("--only", action="append", choices=list(MESSAGE), help="only this row again")
-    parser.add_argument("--judge", action="store_true", help="measure nothing: apply the targets of today")
-    parser.add_argument("--check", action="store_true", help="measure and write nothing: exit code 1 for another page")
-    parser.add_argument("--record", metavar="FILE", type=Path, help="the numbers; beside the page, as .json")
-    parser.add_argument("--busy", action="store_true", help="measure though other programs use the processors")
-    options = parser.parse_args()
-    file = options.record or options.to.with_suffix(".json")
-    try:
-        if options.judge or options.check:
-            text = page(read(file))
-            if options.judge:
-                options.to.write_text(text, encoding="utf-8")
-            elif options.to.read_text(encoding="utf-8") != text:
-                sys.exit(f"{options.to} is not what `python -m benchmarks.cpu_page --judge` writes")
-            return
-        if not options.busy:
-            check_quiet()
-        record = Record(facts(), options.messages, options.rounds)
-        if options.only:
-            now, record = record, read(file)
-            check_same(*({**each.machine, "messages": each.messages, "rounds": each.rounds} for each in (record, now)))
-            record.again |= dict.fromkeys(options.only, now.machine[DATE])
-        measure(record, options.only or list(MESSAGE))
-    except BenchmarkError as error:
-        sys.exit(f"benchmarks: {error}")
-    record.write(file)
-    options.to.write_text(page(record), encoding="utf-8")
-
+FIGURES: Final = Figures(
+    "docs/cpu.json", "docs/cpu.md", list(MESSAGE), take, lambda found, _: page(Record(**found)), begin, end, urls=False
+)
 
 if __name__ == "__main__":
-    main()
+    FIGURES.main(__doc__)

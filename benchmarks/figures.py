@@ -14,6 +14,7 @@ from benchmarks.machine import HERE, BenchmarkError, check_quiet
 
 
 def _kept(found: Any, _only: Sequence[str]) -> Any:
+    """Return the numbers as they are."""
     return found
 
 
@@ -21,8 +22,9 @@ def _kept(found: Any, _only: Sequence[str]) -> Any:
 class Figures:
     """The numbers of a page, or of a part of one.
 
-    ``take(found, case, url)`` measures a case and puts what it found into the numbers; ``text(found, old)`` returns the
-    page. ``begin(found, only)``: the numbers that a run begins with. ``urls``: at brokers that are named.
+    ``begin(found, only)`` returns the numbers that a run begins with, ``take(found, case, url)`` measures a case into
+    them, and ``end(found, only)`` what comes last. ``text(found, old)`` returns the page. ``urls``: at brokers that are
+    named.
     """
 
     results: str
@@ -31,6 +33,7 @@ class Figures:
     take: Callable[[Any, str, str], Any]
     text: Callable[[Any, str], str]
     begin: Callable[[Any, Sequence[str]], Any] = _kept
+    end: Callable[[Any, Sequence[str]], Any] = _kept
     urls: bool = True
 
     def main(self, about: str | None) -> None:
@@ -62,6 +65,7 @@ class Figures:
         for url in urls:
             for case in only or self.cases:
                 print(case, url, json.dumps(self.take(found, case, url)), flush=True)
+        self.end(found, only)
         text = json.dumps(found, indent=1, ensure_ascii=False)
         (HERE / self.results).write_text(f"{text}\n", encoding="utf-8")
 

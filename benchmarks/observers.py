@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-import re
 import sys
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from opentelemetry.metrics import NoOpMeterProvider
 from opentelemetry.sdk.metrics import MeterProvider
@@ -16,23 +14,17 @@ from opentelemetry.trace import NoOpTracerProvider
 
 import redelivery
 from benchmarks.acting import do_nothing, measure
-from benchmarks.machine import HERE, in_process
-from benchmarks.targets import paragraphs, table
+from benchmarks.figures import Figures, between
+from benchmarks.machine import in_process
+from benchmarks.targets import TEXT, paragraphs, table
 from redelivery.events import Observer
 
-PAGE: Final = HERE / "docs" / "guide" / "observing.md"
-BEGIN, END = "<!-- costs -->\n", "<!-- end of costs -->\n"
 MESSAGES: Final = 20_000
 ROUNDS: Final = 3
 CASES: Final = {"auto": "received (AUTO)", "send": "sent, and confirmed"}
 LIMIT: Final = 2.0  # µs that an observer which does nothing may cost
 AGAIN: Final = "none, measured again"
 NOTHING: Final = "a function that does nothing"
-_TEXT: Final = """What it costs a message, in µs of processor, written by `python -m benchmarks.observers` ({python}):
-the least of {rounds} runs, in turns, less that of the runs without one."""
-_SAYS: Final = """The first row is the same code twice: what is less than its {noise:.1f} µs cannot be measured here.
-Without an observer, a message passes checks for one only. An observer that does nothing costs {nothing:.1f} µs at most,
-{verdict}."""
 
 
 def _sdk(*, spans: bool) -> Observer:
@@ -64,61 +56,41 @@ def least(case: str, name: str | None, messages: int) -> float:
     return float(in_process(f"observers.one({case!r}, {name!r}, {messages})"))
 
 
-def costs(messages: int, rounds: int) -> dict[tuple[str, str], float]:
+def costs(messages: int, rounds: int) -> dict[str, list[float]]:
     """Return the µs that each row adds to each case."""
-    found: dict[tuple[str, str | None], float] = {}
+    names = (None, *OBSERVERS, AGAIN)
+    taken = {(case, name): float("inf") for case in CASES for name in names}
     for _ in range(rounds):
-        for case in CASES:
-            for name in (None, *OBSERVERS, AGAIN):
-                micros = least(case, None if name == AGAIN else name, messages)
-                found[case, name] = min(micros, found.get((case, name), float("inf")))
-    rows = {(case, name): each - found[case, None] for (case, name), each in found.items() if name is not None}
-    return {row: round(each, 1) + 0.0 for row, each in rows.items()}  # 0.0 has no sign then
+        for case, name in taken:
+            micros = least(case, None if name == AGAIN else name, messages)
+            taken[case, name] = min(micros, taken[case, name])
+    return {
+        name: [round(taken[case, name] - taken[case, None], 1) + 0.0 for case in CASES]  # 0.0 has no sign then
+        for name in names
+        if name is not None
+    }
 
 
-def text(rows: Mapping[tuple[str, str], float], rounds: int, python: str) -> str:
-    """Return a row for each observer, and what follows from them."""
-    lines = paragraphs(_TEXT, python=python, rounds=rounds)
-    signs = {AGAIN: "+", **dict.fromkeys(OBSERVERS, "")}
-    cells = [(name, *(f"{rows[case, name]:{sign}.1f}" for case in CASES)) for name, sign in signs.items()]
-    heads, _, *its_rows = table(("`observer=`", *CASES.values()), cells)
-    lines += [heads, "|---|---:|---:|", *its_rows, ""]
-    noise = max(abs(rows[case, AGAIN]) for case in CASES)
-    nothing = max(rows[case, NOTHING] for case in CASES)
+def take(found: dict[str, Any], _case: str, _url: str) -> Mapping[str, Any]:
+    """Measure all rows, in turns."""
+    found |= {"rounds": ROUNDS, "python": f"Python {sys.version.split()[0]}", "rows": costs(MESSAGES, ROUNDS)}
+    return found
+
+
+def text(found: Mapping[str, Any], old: str) -> str:
+    """Return the page, with a row for each observer, and what follows from them."""
+    rows: Mapping[str, Sequence[float]] = found["rows"]
+    cells = [
+        (name, *(f"{each:{'+' if name == AGAIN else ''}.1f}" for each in rows[name])) for name in (AGAIN, *OBSERVERS)
+    ]
+    nothing = max(rows[NOTHING])
     verdict = f"{'less' if nothing < LIMIT else '**not less**'} than the {LIMIT:g} µs that are its limit"
-    lines += paragraphs(_SAYS, noise=noise, nothing=nothing, verdict=verdict)
-    return "\n".join(lines)
-
-
-def seen(page: str) -> tuple[dict[tuple[str, str], float], int, str]:
-    """Return what `text` was made of, from its page."""
-    lines = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
-    rows = {(case, name): float(cell) for name, *cells in lines[1:] for case, cell in zip(CASES, cells, strict=True)}
-    words = " ".join(page.split())
-    (rounds,), (python,) = (re.findall(each, words) for each in (r"the least of (\d+) runs", r"\((Python [\d.]+)\)"))
-    return rows, int(rounds), python
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.observers", description=__doc__)
-    parser.add_argument("--messages", type=int, default=MESSAGES, help=f"of one run ({MESSAGES})")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"runs of each ({ROUNDS})")
-    parser.add_argument("--check", action="store_true", help="measure and write nothing: exit code 1 for another page")
-    options = parser.parse_args()
-    old = PAGE.read_text(encoding="utf-8")
-    before, _, rest = old.partition(BEGIN)
-    costly, _, after = rest.partition(END)
-    if options.check:
-        found = seen(costly)
-    else:
-        python = f"Python {sys.version.split()[0]}"
-        found = (costs(options.messages, options.rounds), options.rounds, python)
-    new = before + BEGIN + text(*found) + END + after
-    if not options.check:
-        PAGE.write_text(new, encoding="utf-8")
-    elif new != old:
-        sys.exit(f"{PAGE} is not what `python -m benchmarks.observers` writes")
+    noise = max(map(abs, rows[AGAIN]))
+    lines = paragraphs(TEXT["observers"]["introduction"], **found)
+    lines += [*table(("`observer=`", *CASES.values()), cells), ""]
+    lines += paragraphs(TEXT["observers"]["says"], noise=noise, nothing=nothing, verdict=verdict)
+    return between(old, "costs", lines[:-1])
 
 
 if __name__ == "__main__":
-    main()
+    Figures("docs/observers.json", "docs/guide/observing.md", ["costs"], take, text, urls=False).main(__doc__)

@@ -6,23 +6,22 @@ Each real broker that is to be measured runs already: REDELIVERY_ACTIVEMQ_URL=st
 from __future__ import annotations
 
 import os
-import re
 import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 from uuid import uuid4
 
 import redelivery
-from benchmarks.machine import HERE
+from benchmarks.figures import Figures, read
 from benchmarks.places import PAIRS
 from benchmarks.targets import TEXT, paragraphs, table
 from redelivery.broker import EmbeddedBroker
 
-PAGE: Final = HERE / "docs" / "benchmarks.md"
-TITLE: Final = "## What sharing a backlog costs"
+RESULTS: Final = "docs/spread.json"
+TITLE: Final = "What sharing a backlog costs"
 MESSAGES, ROUNDS, WORKERS, BACKLOG = 1000, 3, 4, 40
 WINDOWS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("as it is", {}),
@@ -75,22 +74,16 @@ def row(name: str, url: str, mode: str) -> tuple[str, ...]:
     return name, mode, *quick, *(f"{statistics.median(each):.2f}" for each in times.values())
 
 
-def section(rows: Sequence[Sequence[str]], date: str, cores: object) -> str:
+def section() -> list[str]:
     """Return the section of the page."""
+    found = read(RESULTS)
     heads = ["pair", "ack_mode", *(f"{what}, {label}" for what in ("a second", "a backlog") for label, _ in WINDOWS)]
-    text = paragraphs(TEXT["spread"], messages=MESSAGES, rounds=ROUNDS, cores=cores, date=date)
-    return "\n".join(["", TITLE, "", *text, *table(heads, rows), ""])
+    text = paragraphs(TEXT["spread"], messages=MESSAGES, rounds=ROUNDS, cores=found["cores"], date=found["date"])
+    return [f"## {TITLE}", "", *text, *table(heads, found["rows"]), ""]
 
 
-def kept(page: str) -> str:
-    """Return the section of a page as it is written now, with its numbers; empty: it has none."""
-    rest = page.partition(TITLE)[2]
-    rows = [line.strip("| ").split(" | ") for line in rest.splitlines() if line.startswith("| ")]
-    words = re.search(r"Measured on (\S+) by .* of (\d+) cores", " ".join(rest.split()))
-    return section(rows[2:], *words.groups()) if words else ""
-
-
-def main() -> None:
+def take(found: dict[str, Any], _case: str, _url: str) -> object:
+    """Measure all pairs."""
     rows = []
     with EmbeddedBroker("benchmark-spread", stomp_port=0, amqp_port=0) as broker:
         for name, url in places(broker):
@@ -98,9 +91,14 @@ def main() -> None:
                 if mode == "client" or name != "amqp-rabbitmq":  # it has no transactions
                     rows.append(row(name, url, mode))
                     print(*rows[-1], file=sys.stderr, flush=True)
-    before = PAGE.read_text(encoding="utf-8").partition(f"\n{TITLE}")[0]
-    PAGE.write_text(before + section(rows, time.strftime("%Y-%m-%d"), os.cpu_count()), encoding="utf-8")
+    found |= {"date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "rows": rows}
+    return found
+
+
+def text(_found: object, old: str) -> str:
+    """Return the page with the section at its end."""
+    return "\n".join([old.partition(f"## {TITLE}")[0].rstrip(), "", *section()])
 
 
 if __name__ == "__main__":
-    main()
+    Figures(RESULTS, "docs/benchmarks.md", ["all"], take, text, urls=False).main(__doc__)

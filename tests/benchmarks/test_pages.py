@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("proton")
 
-from benchmarks import cpu, cpu_page, machine, observers, page, plot, record, stored, targets
+from benchmarks import cpu, cpu_page, figures, machine, observers, page, plot, record, stored, targets
 from benchmarks.machine import HERE, BenchmarkError
 from benchmarks.record import BARE, OURS, Behind, Measure, Record, Stored, Timing
 
@@ -156,7 +158,7 @@ def test_what_counts_against_the_target_of_a_message(case: str, taken: Mapping[s
     assert [cell.strip() for cell in line.strip("|").split("|")][-3:] == verdict
 
 
-def test_each_case_that_takes_too_long_says_why_and_where(tmp_path: Path) -> None:
+def test_each_case_that_takes_too_long_says_why_and_where() -> None:
     late = {"main": 9e5, "again": 9e5, "spread": 0.0, "thread": 9e5, "asyncio": 9e6}
     whole = processor(**{case.replace("-", "_"): late for case in targets.MESSAGE})
     slow = [title for title, *_ in whole.slow()]
@@ -166,8 +168,8 @@ def test_each_case_that_takes_too_long_says_why_and_where(tmp_path: Path) -> Non
     text = " ".join(cpu_page.page(whole).split())
     assert "auto (2026-01-02)" in text
     assert all(f"- {title}: " in text and f"| {title} | 3 | `a.py:b` 50% (1.0) |" in text for title in slow)
-    whole.write(tmp_path / "cpu.json")
-    assert " ".join(cpu_page.page(cpu_page.read(tmp_path / "cpu.json")).split()) == text
+    again = json.loads(json.dumps(asdict(whole)))
+    assert " ".join(cpu_page.FIGURES.text(again, "").split()) == text
 
 
 @pytest.mark.parametrize(("now", "slower"), [((11.5, 11.2), ["auto"]), ((10.9,), []), ((11.5, 10.9), []), ((8.0,), [])])
@@ -221,8 +223,31 @@ def test_an_observer_costs_what_it_adds(monkeypatch: pytest.MonkeyPatch) -> None
     names = [None, *observers.OBSERVERS]
     monkeypatch.setattr(observers, "least", lambda case, name, _: 10.0 + names.index(name) + (case == "send") / 4)
     rows = observers.costs(100, 2)
-    text = observers.text(rows, 2, "Python 3.11.7")
+    page = observers.text({"rows": rows, "rounds": 2, "python": "Python 3.11.7"}, "<!-- costs --><!-- end of costs -->")
     cells = [f"| {name} | {cost}.0 | {cost}.0 |" for cost, name in enumerate(observers.OBSERVERS, 1)]
-    assert {f"| {observers.AGAIN} | +0.0 | +0.0 |", *cells} <= set(text.splitlines())
-    assert observers.seen(text) == (rows, 2, "Python 3.11.7")
-    assert "1.0 µs at most, less than the 2 µs" in " ".join(text.split())
+    assert {f"| {observers.AGAIN} | +0.0 | +0.0 |", *cells} <= set(page.splitlines())
+    assert "1.0 µs at most, less than the 2 µs" in " ".join(page.split())
+
+
+def test_a_page_keeps_what_stands_around_its_numbers(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text("a <!-- x --> old <!-- end of x --> b")
+
+    def take(found: dict[str, str], case: str, url: str) -> None:
+        found[case] = url
+
+    def text(found: dict[str, str], old: str) -> str:
+        return figures.between(old, "x", [found["one"]])
+
+    its = figures.Figures(str(tmp_path / "x.json"), str(tmp_path / "page.md"), ["one", "two"], take, text)
+    with pytest.raises(BenchmarkError, match="complete run"):
+        its.deliver(check=True)
+    (tmp_path / "x.json").write_text('{"one": "?", "two": "kept"}')
+    its.measure(["new"], ["one"], busy=True)
+    assert figures.read(str(tmp_path / "x.json")) == {"one": "new", "two": "kept"}
+    with pytest.raises(BenchmarkError, match="--judge"):
+        its.deliver(check=True)
+    its.deliver(check=False)
+    its.deliver(check=True)
+    assert (tmp_path / "page.md").read_text() == "a <!-- x -->\n\nnew\n\n<!-- end of x --> b"
+    with pytest.raises(BenchmarkError, match="no place for y"):
+        figures.between("", "y", [])
