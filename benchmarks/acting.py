@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
 from cProfile import Profile
+from functools import partial
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -34,6 +35,7 @@ from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.opening import fulfil
 
 PARTS: Final = 5  # of a run, each timed by itself
+_ENDLESS: Final = f"bench.{1 << 40}.1024.text"  # a queue of the fake peers
 _OPTIONS: Final[dict[str, Any]] = {"dialect": "activemq", "prefetch": 1000, "close_timeout": 1, "heartbeat": 0}
 # The bare loops, by their names on docs/cpu.md.
 FLOORS: Final[dict[str, tuple[str, int]]] = {
@@ -45,21 +47,11 @@ FLOORS: Final[dict[str, tuple[str, int]]] = {
 }
 
 
-class _Stomp(StompServer):
-    def wanted(self, destination: str) -> tuple[int, int, str]:  # noqa: ARG002  # of any queue, for ever
-        return 1 << 40, 1024, "text"
-
-
-class _Amqp(AmqpServer):
-    def wanted(self, address: str) -> tuple[int, int, str]:  # noqa: ARG002  # as above
-        return 1 << 40, 1024, "text"
-
-
 class Peer:
     """A fake peer in the client's own threads; ``spent``: the seconds of processor that it took."""
 
     def __init__(self, protocol: str) -> None:
-        self._kind = _Stomp if protocol == "stomp" else _Amqp
+        self._kind: type[Server] = StompServer if protocol == "stomp" else AmqpServer
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self.spent = 0.0
@@ -80,6 +72,13 @@ class Peer:
             self._server.refill()
         self._server.write()
 
+    def let(self, readable: Callable[[], object]) -> None:
+        """Let it act where nothing is there to be read."""
+        began = time.thread_time()
+        if not readable():
+            self.act()
+        self.spent += time.thread_time() - began
+
     def close(self) -> None:
         """Close both sockets."""
         self._listener.close()
@@ -94,11 +93,14 @@ class _ActingSelector(selectors.DefaultSelector):  # type: ignore[valid-type, mi
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout != 0:  # a loop of its own would look only once
-            began = time.thread_time()
-            if not super().select(0):
-                self.peer.act()
-            self.peer.spent += time.thread_time() - began
+            self.peer.let(partial(super().select, 0))
         return super().select(timeout)
+
+
+def _readable(stream: socket.socket | Stream, milliseconds: int = 0) -> object:
+    poll = select.poll()
+    poll.register(stream.fileno(), select.POLLIN)
+    return poll.poll(milliseconds)
 
 
 class _ActingBare(bare.Bare):
@@ -106,17 +108,12 @@ class _ActingBare(bare.Bare):
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
-        self._readable = select.poll()
         super().__init__(peer.port)
         self.socket.settimeout(None)  # with a time-out each write looks first
 
     def frames(self) -> list[bytes]:
-        began = time.thread_time()
-        self._readable.register(self.socket, select.POLLIN)
-        if not self._readable.poll(0):
-            self._peer.act()
-        self._peer.spent += time.thread_time() - began
-        self._readable.poll(1000)
+        self._peer.let(partial(_readable, self.socket))
+        _readable(self.socket, 1000)
         return super().frames()
 
 
@@ -126,12 +123,7 @@ def _acting(peer: Peer) -> Iterator[None]:
     wait_readable = Stream.wait_readable
 
     def wait(stream: Stream, timeout: float | None) -> bool:
-        began = time.thread_time()
-        poll = select.poll()
-        poll.register(stream.fileno(), select.POLLIN)
-        if not poll.poll(0):
-            peer.act()
-        peer.spent += time.thread_time() - began
+        peer.let(partial(_readable, stream))
         return wait_readable(stream, timeout)
 
     def log_in(wish: Opening) -> None:
@@ -173,9 +165,9 @@ def measure(
             selector = _ActingSelector()
             selector.peer = peer
             with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
-                return runner.run(_measured_loop(url, its, "x", [part] * (PARTS + 1), peer, profiler))[1:]
+                return runner.run(_measured_loop(url, its, _ENDLESS, [part] * (PARTS + 1), peer, profiler))[1:]
         with _acting(peer), redelivery.connect(url, observer=observer, **_OPTIONS) as connection:
-            run = ours.prepared(connection, "x", its)
+            run = ours.prepared(connection, _ENDLESS, its)
             run(part)
             return [_timed(run, part, peer, profiler) for _ in range(PARTS)]
 
@@ -199,7 +191,7 @@ def _floor(name: str, part: int) -> list[float]:
                 socket_.consume(messages, ack)
 
         if ack:
-            socket_.subscribe("x", ack)
+            socket_.subscribe(_ENDLESS, ack)
         return [_timed(run, part, peer, None) for _ in range(PARTS + 1)][1:]
 
 

@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 from benchmarks.bare import EACH, more
 from benchmarks.machine import Spent, Stopwatch
 from benchmarks.peers.amqp_feed import DIGITS, NUMBER, TAG, frame, message, transfer
-from benchmarks.peers.values import Encoded, Small, Symbol, described, descriptor, fields_of, number
+from benchmarks.peers.values import Encoded, described, symbol, ubyte
 from benchmarks.places import Place
+from redelivery.transports.amqp.codec.values import read
 
 SASL, AMQP = b"AMQP\x03\x01\x00\x00", b"AMQP\x00\x01\x00\x00"
 OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
-OUTCOME: Final = 0x44  # of SASL
 WINDOW: Final = (1 << 31) - 1
 _CREDIT: Final = 1000
 _SIZE: Final = 1024
@@ -30,34 +30,29 @@ _FIRST, _LAST, _NAME = b"~fi~", b"~la~", b"~tx~"
 
 
 class Session:
-    """A connection with one session; handle 0 is its link to or from a queue."""
+    """A connection with one session; handle 0 is its link to or from a queue. Nothing but its begin is waited for."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
         self._rest = b""
-        self._came: list[bytes] = []
         self._granted = 0
         connection.sendall(SASL)
-        self.say(0x41, Symbol("ANONYMOUS"), b"", kind=1)
-        self.next(OUTCOME)
+        self.say(0x41, symbol("ANONYMOUS"), b"", kind=1)
         connection.sendall(AMQP)
         self.say(OPEN, "bench")
         self.say(BEGIN, None, 0, WINDOW, WINDOW)
-        self.next(BEGIN)
+        self.wait(BEGIN)
 
     def say(self, code: int, *fields: object, payload: bytes = b"", kind: int = 0) -> None:
         """Write one performative."""
         self.socket.sendall(frame(described(code, list(fields)) + payload, 0, kind))
 
     def attach(self, queue: str, *, receives: bool) -> None:
-        """Attach the link, and give it credit or wait for it; the peer numbers what it sends from 0."""
+        """Attach the link, and give it credit; the peer numbers what it sends from 0, and takes what comes."""
         ends = (described(0x28, [queue] if receives else []), described(0x29, [] if receives else [queue]))
-        self.say(ATTACH, queue, 0, receives, Small(0), Small(0), *ends, None, None, 0)
-        self.next(ATTACH)
+        self.say(ATTACH, queue, 0, receives, ubyte(0), ubyte(0), *ends, None, None, 0)
         if receives:
             self.grant(0)
-        else:
-            self.next(FLOW)
 
     def grant(self, taken: int) -> None:
         """Give more credit, where half of it is used up."""
@@ -66,10 +61,7 @@ class Session:
             self._granted = taken + _CREDIT
 
     def frames(self) -> list[bytes]:
-        """Return the whole frames of the next read, or those that were left of the one before."""
-        if self._came:
-            came, self._came = self._came, []
-            return came
+        """Return the whole frames of the next read."""
         data, at, found = self._rest + more(self.socket), 0, []
         while len(data) - at >= 8:
             end = at + (8 if data[at : at + 4] == b"AMQP" else int.from_bytes(data[at : at + 4], "big"))
@@ -81,15 +73,10 @@ class Session:
         self._rest = data[at:]
         return found
 
-    def next(self, wanted: int) -> list[bytes]:
-        """Return the fields of the next performative of this code; those before it are dropped."""
-        while True:
-            found = self.frames()
-            for at, each in enumerate(found):
-                code, inner = descriptor(each[8:72])
-                if code == wanted:
-                    self._came = found[at + 1 :]
-                    return fields_of(each, 8 + inner)[0]
+    def wait(self, code: int) -> None:
+        """Read until there was such a performative; the others are dropped."""
+        while not any(each[_CODE] == code for each in self.frames()):
+            pass
 
 
 @contextmanager
@@ -100,7 +87,7 @@ def session_at(url: str) -> Iterator[Session]:
         session = Session(connection)
         yield session
         session.say(CLOSE)
-        session.next(CLOSE)
+        session.wait(CLOSE)
 
 
 def _disposition(state: Encoded) -> bytes:
@@ -146,8 +133,7 @@ def commit(place: Place, queue: str, count: int, *, batch: int) -> Spent:
     taken = done = 0
     with session_at(place.url) as session:
         watch = Stopwatch()
-        session.say(ATTACH, "coordinator", 1, False, Small(0), Small(0), described(0x28, []), described(0x30, []))
-        session.next(FLOW)
+        session.say(ATTACH, "coordinator", 1, False, ubyte(0), ubyte(0), described(0x28, []), described(0x30, []))
         session.attach(queue, receives=True)
         session.socket.sendall(_sent(_DECLARE, 0))
         requests, unanswered, name = 1, 1, b""
@@ -189,8 +175,7 @@ def send(place: Place, queue: str, count: int, *, window: int) -> Spent:
                 written = able.stop
             for each in session.frames():
                 if each[_CODE] == DISPOSITION:
-                    _, _, last = fields_of(each, _CODE + 1, 3)[0]
-                    answered = number(last) + 1
+                    answered = read(each, _CODE + 1)[0][2] + 1
         return watch.stop()
 
 

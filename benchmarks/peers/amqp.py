@@ -14,30 +14,26 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
 from benchmarks.peers.amqp_feed import Feed, frame
 from benchmarks.peers.server import Server, listen, parse_queue
-from benchmarks.peers.values import (
-    NULL,
-    VALUE_SECTION,
-    Encoded,
-    Small,
-    Symbol,
-    described,
-    descriptor,
-    end_of,
-    fields_of,
-    number,
-    scalar,
-)
+from benchmarks.peers.values import Encoded, described, symbol, ubyte
+from redelivery.broker.servers.amqp.codec.coordination import read_request
+from redelivery.broker.servers.amqp.codec.data import described as descriptor
+from redelivery.broker.servers.amqp.codec.data import places
+from redelivery.transports.amqp.codec.encoding import write_text
+from redelivery.transports.amqp.codec.values import read
 
 SASL = b"AMQP\x03\x01\x00\x00"
 MECHANISMS = Encoded(b"\xe0\x12\x02\xa3\x09ANONYMOUS\x05PLAIN")  # an array of two symbols
-ACCEPTED, COORDINATOR, DECLARE, DECLARED, TRANSACTIONAL = 0x24, 0x30, 0x31, 0x33, 0x34
-OUTCOMES = {ACCEPTED: "accepted", 0x25: "rejected", 0x26: "released", 0x27: "modified"}
+ACCEPTED, DECLARED, TRANSACTIONAL = 0x24, 0x33, 0x34
+COORDINATOR = (0x30, "amqp:coordinator:list")
+OUTCOMES: dict[Any, str] = {ACCEPTED: "accepted", 0x25: "rejected", 0x26: "released", 0x27: "modified"}
 WINDOW = (1 << 31) - 1
 CREDIT = 1 << 20
-PRODUCT = {Symbol("product"): "ActiveMQ", Symbol("version"): "5.18.3"}
+PRODUCT = {symbol("product"): write_text("ActiveMQ"), symbol("version"): write_text("5.18.3")}
 
 
 @dataclass(slots=True)
@@ -75,16 +71,14 @@ class AmqpServer(Server):
         self.transactions: dict[object, list[tuple[int, range, bool]]] = {}  # channel, deliveries, whether settled
         self.largest_frame = 512
         self.seen = dict.fromkeys(("transfers", "declared", "committed", "rolled back", *OUTCOMES.values()), 0)
-        self.controls: dict[int, Callable[[int, list[bytes]], None]] = {
+        self.controls: dict[object, Callable[[int, list[Any]], None]] = {
             0x10: self.on_open,
             0x11: self.on_begin,
-            0x12: self.on_attach,
             0x13: self.on_flow,
-            0x15: self.on_disposition,
             0x16: self.on_detach,
             0x17: self.on_end,
             0x18: self.on_close,
-            0x41: lambda _channel, _fields: self.say(0x44, Small(0), kind=1),
+            0x41: lambda _channel, _fields: self.say(0x44, ubyte(0), kind=1),
         }
 
     def counts(self) -> dict[str, int]:
@@ -133,82 +127,79 @@ class AmqpServer(Server):
     def on_frame(self, data: bytes, at: int, end: int) -> None:
         body = at + 4 * data[at + 4]
         channel = data[at + 6] << 8 | data[at + 7]
-        code, inner = (data[body + 2], 3) if data[body + 1] == 0x53 else descriptor(data[body : body + 64])
+        code, inner = (data[body + 2], body + 3) if data[body + 1] == 0x53 else descriptor(data, body)
+        fields, payload = read(data, inner)
         if code == 0x14:
-            fields, payload = fields_of(data, body + inner, 6)
             self.on_transfer(channel, fields, data[payload:end])
+        elif code == 0x15:
+            self.on_disposition(channel, fields, data, inner)
+        elif code == 0x12:
+            self.on_attach(channel, fields, data[:end], inner)
         else:
-            self.controls[code](channel, fields_of(data, body + inner)[0])
+            self.controls[code](channel, fields + [None] * 11)
 
-    def on_open(self, _channel: int, fields: list[bytes]) -> None:
-        self.largest_frame = number(fields[2], WINDOW) if len(fields) > 2 else WINDOW
+    def on_open(self, _channel: int, fields: list[Any]) -> None:
+        self.largest_frame = fields[2] or WINDOW
         self.say(0x10, "bench", None, WINDOW, None, *[None] * 5, PRODUCT)
 
-    def on_begin(self, channel: int, fields: list[bytes]) -> None:
-        self.sessions[channel] = Session(window=number(fields[2]))
+    def on_begin(self, channel: int, fields: list[Any]) -> None:
+        self.sessions[channel] = Session(window=fields[2])
         self.say(0x11, Encoded(b"\x60" + channel.to_bytes(2, "big")), 0, WINDOW, WINDOW, channel=channel)
 
-    def on_attach(self, channel: int, fields: list[bytes]) -> None:
+    def on_attach(self, channel: int, fields: list[Any], data: bytes, at: int) -> None:
         """Agree to everything that is asked for; a sender gets its credit at once."""
-        fields += [NULL] * (7 - len(fields))
-        name, handle, role, send_mode, receive_mode, source, target = map(Encoded, fields[:7])
-        session, receives = self.sessions[channel], scalar(role) is True
-        modes = (send_mode, receive_mode, source, target, None, None)
-        self.say(0x12, name, handle, not receives, *modes, 0 if receives else None, channel=channel)
+        starts = [*places(data, at), len(data)]
+        asked = [Encoded(data[start:stop]) for start, stop in pairwise(starts)] + [Encoded(b"\x40")] * 4
+        session, receives, handle = self.sessions[channel], fields[2], fields[1]
+        modes = (*asked[3:7], None, None)
+        self.say(0x12, *asked[:2], not receives, *modes, 0 if receives else None, channel=channel)
         if receives:
-            address = scalar(fields_of(source, descriptor(source)[1])[0][0])
-            assert isinstance(address, bytes), "a source has an address"
-            session.feed = Feed(channel, number(handle), *self.wanted(address.decode()), self.largest_frame)
+            session.feed = Feed(channel, handle, *parse_queue(fields[5][0]), self.largest_frame)
             return
-        session.inbound[number(handle)] = Inbound(descriptor(target)[0] == COORDINATOR)
-        self.flow(channel, session, number(handle), 0, CREDIT)
+        session.inbound[handle] = Inbound(descriptor(data, starts[6])[0] in COORDINATOR)
+        self.flow(channel, session, handle, 0, CREDIT)
 
-    def wanted(self, address: str) -> tuple[int, int, str]:
-        """Return how many messages a receiver from there gets, of how many bytes, of which kind."""
-        return parse_queue(address)
-
-    def on_flow(self, channel: int, fields: list[bytes]) -> None:
+    def on_flow(self, channel: int, fields: list[Any]) -> None:
         session = self.sessions[channel]
-        session.window = number(fields[0]) + number(fields[1])
+        session.window = (fields[0] or 0) + fields[1]
         feed = session.feed
-        if len(fields) > 6 and feed is not None and scalar(fields[4]) == feed.handle:
-            feed.limit = number(fields[5]) + number(fields[6])
-            feed.draining = len(fields) > 8 and scalar(fields[8]) is True
+        if feed is not None and fields[4] == feed.handle:
+            feed.limit = fields[5] + fields[6]
+            feed.draining = fields[8] is True
 
-    def on_disposition(self, channel: int, fields: list[bytes]) -> None:
+    def on_disposition(self, channel: int, fields: list[Any], data: bytes, at: int) -> None:
         """Note the client's outcomes; those that are not settled are settled here, or by the discharge."""
-        if scalar(fields[0]) is not True or len(fields) < 5:
+        if not fields[0] or len(fields) < 5:
             return
-        first = number(fields[1])
-        deliveries = range(first, number(fields[2], first) + 1)
-        settled = scalar(fields[3]) is True
-        code, at = descriptor(fields[4])
+        _, first, last, settled, state = fields[:5]
+        deliveries = range(first, (first if last is None else last) + 1)
+        code: Any = descriptor(data, places(data, at)[4])[0]
         if code == TRANSACTIONAL:
-            (name, *_), _ = fields_of(fields[4], at)
-            self.transactions[scalar(name)].append((channel, deliveries, settled))
+            self.transactions[state[0]].append((channel, deliveries, bool(settled)))
         else:
             self.seen[OUTCOMES[code]] += len(deliveries)
             if not settled:
-                self.settle(channel, deliveries, Encoded(fields[4]), receiver=False)
+                self.settle(channel, deliveries, described(code, []), receiver=False)
 
-    def on_transfer(self, channel: int, fields: list[bytes], payload: bytes) -> None:
+    def on_transfer(self, channel: int, fields: list[Any], payload: bytes) -> None:
         """Count it and owe it an answer; what a coordinator gets is answered at once."""
         session = self.sessions[channel]
         session.received += 1
-        link = session.inbound[number(fields[0])]
-        if len(fields) > 1 and fields[1] != NULL:
-            link.number = number(fields[1])
-        if len(fields) > 5 and scalar(fields[5]) is True:  # more of it comes
+        handle, number, _, _, settled, more = (fields + [None] * 6)[:6]
+        link = session.inbound[handle]
+        if number is not None:
+            link.number = number
+        if more:
             return
         link.count += 1
         if link.count % (CREDIT // 2) == 0:
-            self.flow(channel, session, number(fields[0]), link.count, CREDIT)
+            self.flow(channel, session, handle, link.count, CREDIT)
         if link.coordinator:
             self.answer(channel, session)
             self.control(channel, link.number, payload)
             return
         self.seen["transfers"] += 1
-        if len(fields) < 5 or scalar(fields[4]) is not True:
+        if not settled:
             session.owed = range(session.owed.start if session.owed else link.number, link.number + 1)
 
     def answer(self, channel: int, session: Session) -> None:
@@ -219,39 +210,33 @@ class AmqpServer(Server):
 
     def control(self, channel: int, delivery: int, payload: bytes) -> None:
         """Declare or discharge: settle what was enlisted, or forget it."""
-        at = 0
-        while (found := descriptor(payload[at : at + 64]))[0] != VALUE_SECTION:
-            at = end_of(payload, at)
-        request = payload[at + found[1] :]
-        code, at = descriptor(request)
+        request = read_request(payload)
         state = described(ACCEPTED, [])
-        if code == DECLARE:
+        if request is None:
             self.seen["declared"] += 1
             name = self.seen["declared"].to_bytes(4, "big")
             self.transactions[name] = []
             state = described(DECLARED, [name])
         else:
-            fields, _ = fields_of(request, at)
-            failed = len(fields) > 1 and scalar(fields[1]) is True
-            self.seen["rolled back" if failed else "committed"] += 1
-            for where, deliveries, settled in self.transactions.pop(scalar(fields[0])):
-                self.seen["accepted"] += 0 if failed else len(deliveries)
-                if not failed and not settled:
-                    self.settle(where, deliveries, described(ACCEPTED, []), receiver=False)
+            self.seen["rolled back" if request.fail else "committed"] += 1
+            for where, deliveries, settled in self.transactions.pop(request.transaction):
+                self.seen["accepted"] += 0 if request.fail else len(deliveries)
+                if not request.fail and not settled:
+                    self.settle(where, deliveries, state, receiver=False)
         self.settle(channel, range(delivery, delivery + 1), state, receiver=True)
 
-    def on_detach(self, channel: int, fields: list[bytes]) -> None:
-        session, handle = self.sessions[channel], number(fields[0])
+    def on_detach(self, channel: int, fields: list[Any]) -> None:
+        session, handle = self.sessions[channel], fields[0]
         session.inbound.pop(handle, None)
         if session.feed is not None and session.feed.handle == handle:
             session.feed = None
         self.say(0x16, handle, True, channel=channel)
 
-    def on_end(self, channel: int, _fields: list[bytes]) -> None:
+    def on_end(self, channel: int, _fields: list[Any]) -> None:
         del self.sessions[channel]
         self.say(0x17, channel=channel)
 
-    def on_close(self, _channel: int, _fields: list[bytes]) -> None:
+    def on_close(self, _channel: int, _fields: list[Any]) -> None:
         self.finished = True
         self.sessions.clear()
         self.say(0x18)

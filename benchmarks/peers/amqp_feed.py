@@ -6,7 +6,8 @@ import struct
 from collections.abc import Iterable
 
 from benchmarks.peers.server import body_of
-from benchmarks.peers.values import Encoded, Signed, Small, Symbol, described
+from benchmarks.peers.values import Encoded, described, symbol, ubyte
+from redelivery.transports.amqp.codec import encoding
 
 BLOCK = 256  # frames that are patched and written at once
 LARGE = 1 << 16  # bytes of a frame: a larger message is split, and its body is never copied
@@ -22,10 +23,11 @@ def frame(body: bytes, channel: int = 0, kind: int = 0) -> bytes:
 def message(size: int, kind: str, *, durable: bool = True, to: str = "bench") -> tuple[bytes, bytes]:
     """One as ActiveMQ Classic writes it, in two parts: all that stands before the bytes of the body, and they."""
     text = kind == "text"
-    annotations = {Symbol("x-opt-jms-msg-type"): Signed(5 if text else 3), Symbol("x-opt-jms-dest"): Signed(0)}
-    created = Encoded(b"\x83" + struct.pack(">q", 1_700_000_000_000))
+    annotations = {symbol("x-opt-jms-msg-type"): b"\x51\x05" if text else b"\x51\x03"}  # a byte
+    annotations[symbol("x-opt-jms-dest")] = b"\x51\x00"
+    created = Encoded(encoding.write_timestamp(1_700_000_000_000))
     head = (
-        described(0x70, [durable, Small(4)])  # and the priority
+        described(0x70, [durable, ubyte(4)])  # and the priority
         + described(0x72, annotations)
         + described(0x73, [ID + DIGITS.decode(), None, to, *[None] * 6, created])
         + (b"\x00\x53\x77\xb1" if text else b"\x00\x53\x75\xb0")

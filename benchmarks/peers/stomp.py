@@ -105,17 +105,13 @@ class StompServer(Server):
         if answers:
             self.out.append(memoryview(b"".join(answers)))
 
-    def wanted(self, destination: str) -> tuple[int, int, str]:
-        """Return how many messages a subscription gets, of how many bytes, of which kind."""
-        return parse_queue(destination.removeprefix("/queue/"))
-
     def control(self, command: bytes, frame: bytes) -> tuple[bytes, ...]:
         """The frames that come once: the newest subscription is the one that is fed."""
         if command in (b"CONNECT", b"STOMP"):
             return (CONNECTED,)
         if command == b"SUBSCRIBE":
             headers = dict(line.partition(b":")[::2] for line in frame.split(b"\n")[1:])
-            self.feed = Feed(self.wanted(headers[b"destination"].decode()), headers, self.seen)
+            self.feed = Feed(parse_queue(headers[b"destination"].decode().removeprefix("/queue/")), headers, self.seen)
         elif command in (b"UNSUBSCRIBE", b"DISCONNECT"):
             self.feed = None
             self.finished = command == b"DISCONNECT"
