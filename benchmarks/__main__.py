@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Final
 
 from benchmarks import page, plot, spread
@@ -31,8 +30,6 @@ def arguments() -> argparse.Namespace:
     add("--update", action="store_true", help="with --only: replace these cases of the last complete run")
     add("--judge", action="store_true", help="measure nothing: write the page by the targets of today")
     add("--check", action="store_true", help="measure and write nothing: exit code 1 where the page is another")
-    add("--json", type=Path, help="where else to write the numbers")
-    add("--profile", metavar="CASE", help="profile our side of one case, as in amqp/artemis/auto, and stop")
     add("--busy", action="store_true", help="run though other programs use the processors")
     return parser.parse_args()
 
@@ -50,11 +47,8 @@ def main() -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measure. Raises BenchmarkError."""
-    from benchmarks.run import Plan, Run, listing  # the page itself is made without proton
+    from benchmarks.run import Plan, Run  # the page itself is made without proton
 
-    if options.profile:
-        listing(options.profile, options.scale)
-        return
     plan = Plan(options.rounds, options.scale, options.only, options.fake_only)
     earlier = read(COMPLETE) if options.update else None
     if earlier is not None:
@@ -70,8 +64,6 @@ def run(options: argparse.Namespace) -> None:
         said = "Other programs were at work meanwhile, so that the ratios say something, and the times little"
         record.notes.append(f"{said}: {', '.join(found.ran)}.")
     print(page.terminal(record))
-    if options.json:
-        record.write(options.json)
     if earlier is not None:
         earlier.update(record, found.ran)
     if earlier is not None or plan.complete:

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 import redelivery
 from benchmarks.record import Measure
+from benchmarks.senders import fill
 from redelivery.broker import EmbeddedBroker
 from redelivery.web.application import console
 from redelivery.web.asked import ConsoleSettings
@@ -27,7 +28,8 @@ def first_page(rounds: int, scale: float) -> Iterator[tuple[str, Measure]]:
     """Measure the first page: the median, over each protocol, with a connection of its own for each."""
     letters = max(1000, int(LETTERS * scale))
     with EmbeddedBroker("console-bench", stomp_port=0, amqp_port=0) as broker, tempfile.TemporaryDirectory() as folder:
-        _fill(broker, letters)
+        with redelivery.connect(broker.vm_url) as connection:
+            fill(connection, _QUEUE, map(_letter, range(letters)))
         urls = {"vm": broker.vm_url, "stomp": broker.stomp_url, "amqp": broker.amqp_url}
         settings = ConsoleSettings(sites_of((url, {}) for url in urls.values()), Path(folder), Path(folder))
         with TestClient(console(settings), base_url="http://127.0.0.1") as client:
@@ -42,12 +44,6 @@ def first_page(rounds: int, scale: float) -> Iterator[tuple[str, Measure]]:
                 yield f"console-{protocol}", Measure(title, statistics.median(took[1:]) * 1000, "ms")
 
 
-def _fill(broker: EmbeddedBroker, letters: int) -> None:
-    with redelivery.connect(broker.vm_url) as connection, connection.session("transacted") as session:
-        producer = session.producer(_QUEUE)
-        for number in range(letters):
-            said = {"dlqDeliveryFailureCause": _CAUSE.format(number), "originalDestination": "queue://orders"}
-            producer.send(f'{{"order": {number}}}', properties=said)
-            if number % 1000 == 999:
-                session.commit()
-        session.commit()
+def _letter(number: int) -> redelivery.Message:
+    said = {"dlqDeliveryFailureCause": _CAUSE.format(number), "originalDestination": "queue://orders"}
+    return redelivery.Message(f'{{"order": {number}}}', properties=said)

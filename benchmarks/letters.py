@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import redelivery
 from benchmarks.machine import BenchmarkError
 from benchmarks.record import Measure
+from benchmarks.senders import fill
 from redelivery.cli.app import app
 
 LETTERS: Final = 5000
@@ -29,7 +30,7 @@ def commands(key: str, title: str, url: str, rounds: int, scale: float) -> Itera
     grouped, rates, ratios = list[float](), list[float](), list[float]()
     with tempfile.TemporaryDirectory() as folder, redelivery.connect(url) as connection:
         for _ in range(rounds):
-            _fill(connection, names[0], names[2], letters)
+            fill(connection, names[0], (_letter(number, names[2]) for number in range(letters)))
             bare = _moved(connection, names[0], names[1], letters)
             grouped.append(_run(url, folder, "groups", names[1]))
             replayed = _run(url, folder, "replay", names[1])
@@ -56,15 +57,10 @@ def _run(url: str, folder: str, command: str, queue: str) -> float:
     return time.perf_counter() - began
 
 
-def _fill(connection: redelivery.Connection, queue: str, origin: str, letters: int) -> None:
-    with connection.session("transacted") as session:
-        for number in range(letters):
-            cause = _CAUSE + _ERRORS[number % len(_ERRORS)].format(number)
-            said = {"originalDestination": f"queue://{origin}", "dlqDeliveryFailureCause": cause}
-            session.producer(queue).send(f'{{"order": {number}}}', properties=said)
-            if number % 500 == 499:
-                session.commit()
-        session.commit()
+def _letter(number: int, origin: str) -> redelivery.Message:
+    cause = _CAUSE + _ERRORS[number % len(_ERRORS)].format(number)
+    said = {"originalDestination": f"queue://{origin}", "dlqDeliveryFailureCause": cause}
+    return redelivery.Message(f'{{"order": {number}}}', properties=said)
 
 
 def _moved(connection: redelivery.Connection, source: str, target: str, letters: int) -> float:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pstats
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from cProfile import Profile
 from functools import partial
 from importlib.util import find_spec
@@ -20,8 +19,8 @@ from stomp.exception import StompException
 from benchmarks import by_themselves, console, letters, stored
 from benchmarks.cases import CASES, Contender, cannot, compare, contenders, names, once, whole
 from benchmarks.java_client import NO_TRANSACTIONS, JavaClient, java_client, missing
-from benchmarks.machine import BenchmarkError, Spent, facts
-from benchmarks.places import FAKE, PAIRS, BrokerPlace, Place, fake_place, key
+from benchmarks.machine import BenchmarkError, facts
+from benchmarks.places import PAIRS, BrokerPlace, Place, fake_place, key
 from benchmarks.profiles import functions_of
 from benchmarks.record import Behind, Measure, Record
 from benchmarks.targets import CASES as TITLES
@@ -34,7 +33,7 @@ WITHOUT_TARGET: Final = 3  # rounds at most, at a real broker
 # A real broker may fail one case, by an error of one of the four libraries, and the others go on.
 FAILURES: Final = (BenchmarkError, JMSError, ProtonException, StompException, Empty, OSError)
 BEHIND: Final = 0.95  # of the speed of a Java client: below that, a profile says why
-FAKE_COUNT, REAL_COUNT = 20_000, 4_000  # messages under a profiler
+COUNT: Final = 4_000  # messages under a profiler
 SPARK: Final = "artemis"
 
 
@@ -103,6 +102,14 @@ class Run:
         its = (name for name in names() if name.startswith(f"{protocol}/{broker}/") and self.plan.wants(name))
         return [name.rpartition("/")[2] for name in its]
 
+    @contextmanager
+    def without(self, what: str) -> Iterator[None]:
+        """Note why a broker is not there."""
+        try:
+            yield
+        except (UnavailableError, NotStartedError) as error:
+            self.note(f"{what}: {error}.")
+
     def real(self) -> None:
         """Run every broker in turn, alone."""
         wanted = [pair for pair in PAIRS if any(self.cases(protocol, pair[0]) for protocol in pair[1])]
@@ -113,12 +120,9 @@ class Run:
             elif wanted:
                 java = stack.enter_context(java_client())
             for name, protocols in wanted:
-                try:
-                    with running(name) as broker:
-                        for protocol in protocols:
-                            self.compare(BrokerPlace(protocol, broker), broker, java)
-                except UnavailableError as error:
-                    self.note(f"Without {name}: {error}.")
+                with self.without(f"Without {name}"), running(name) as broker:
+                    for protocol in protocols:
+                        self.compare(BrokerPlace(protocol, broker), broker, java)
 
     def compare(self, place: Place, broker: RealBroker | None = None, java: JavaClient | None = None) -> None:
         """Run every case at one place."""
@@ -131,25 +135,33 @@ class Run:
             self.record.places[key(place)] = title
             self.begin(name)
             rounds = self.plan.rounds if broker is None or name in SPEED else min(self.plan.rounds, WITHOUT_TARGET)
-            rivals = contenders(place.protocol, case)[1:]
             beside = () if java is None or broker is None else self.java(java, broker, place, case)
-            try:
-                self.record.rows[name] = compare(place, case, (*beside, *rivals), rounds, self.plan.scale)
-            except FAILURES as error:
-                if broker is None:
-                    raise
-                self.fail(name, error)
-                if not beside:
-                    continue
-                try:  # it may have been the Java client
-                    self.record.rows[name] = compare(place, case, rivals, rounds, self.plan.scale)
-                except FAILURES as again:
-                    self.fail(f"{name} without the Java client", again)
+            if broker is None:
+                self.rows(name, place, case, (), rounds)
                 continue
-            ratios = {row.name: row.ratio for row in self.record.beside(name)}
-            for each in beside:
-                if ratios[each.name] < BEHIND:
-                    self.record.behind[name] = self.why(place, case, each.name, ratios[each.name])
+            try:
+                self.rows(name, place, case, beside, rounds)
+            except FAILURES as error:
+                self.fail(name, error)
+                if beside:  # it may have been the Java client
+                    with self.failing(f"{name} without the Java client"):
+                        self.rows(name, place, case, (), rounds)
+
+    @contextmanager
+    def failing(self, name: str, *errors: type[Exception]) -> Iterator[None]:
+        """Note an error of a broker or of one of the libraries."""
+        try:
+            yield
+        except (*FAILURES, *errors) as error:
+            self.fail(name, error)
+
+    def rows(self, name: str, place: Place, case: str, java: Sequence[Contender], rounds: int) -> None:
+        """Run a case; where a Java client is ahead, look why."""
+        rivals = contenders(place.protocol, case)[1:]
+        self.record.rows[name] = compare(place, case, (*java, *rivals), rounds, self.plan.scale)
+        for row in self.record.beside(name):
+            if row.name in [each.name for each in java] and row.ratio < BEHIND:
+                self.record.behind[name] = self.why(place, case, row.name, row.ratio)
 
     def java(self, java: JavaClient, broker: RealBroker, place: Place, case: str) -> tuple[Contender, ...]:
         contender = java.contender(broker, place.protocol, case)
@@ -162,8 +174,10 @@ class Run:
 
     def why(self, place: Place, case: str, against: str, ratio: float) -> Behind:
         """Return the functions that cost most, and how long we wait."""
-        count = whole(case, self.plan.scale * REAL_COUNT)
-        plain, profiler = profiled(place, case, count)
+        count = whole(case, self.plan.scale * COUNT)
+        mine, *_ = contenders(place.protocol, case)
+        plain, profiler = once(place, case, mine, count), Profile()
+        once(place, case, mine, count, profiler)
         functions = {each.name: each.share for each in functions_of(profiler, count, 5).functions}
         return Behind(against, ratio, max(0.0, 1 - (plain.cpu or 0.0) / plain.seconds), functions)
 
@@ -172,15 +186,11 @@ class Run:
         for name, protocols in letters.PAIRS.items():
             if not (wanted := [each for each in protocols if self.plan.wants(f"letters/{name}/{each}")]):
                 continue
-            try:
-                with running(name) as broker:
-                    for each in wanted:
-                        title, rounds = f"{each.upper()}, {broker.title}", min(self.plan.rounds, WITHOUT_TARGET)
-                        url = getattr(broker, f"{each}_url")
-                        found = letters.commands(f"{each}-{name}", title, url, rounds, self.plan.scale)
-                        self.measured(f"letters/{name}/{each}", found)
-            except UnavailableError as error:
-                self.note(f"Dead letters without {name}: {error}.")
+            with self.without(f"Dead letters without {name}"), running(name) as broker:
+                for each in wanted:
+                    title, rounds = f"{each.upper()}, {broker.title}", min(self.plan.rounds, WITHOUT_TARGET)
+                    found = letters.commands(f"{each}-{name}", title, broker.urls[each], rounds, self.plan.scale)
+                    self.measured(f"letters/{name}/{each}", found)
 
     def stored(self) -> None:
         """Run the embedded broker with a store; without Classic there is a note."""
@@ -192,15 +202,16 @@ class Run:
                 self.measured(stored.FILL, stored.fill(folder / "filled.db"))
             if not wanted:
                 return
-            try:
-                with stored.classic(folder) as theirs, stored.embedded(folder) as ours:
-                    for each in wanted:
-                        self.begin(each)
-                        protocol = each.partition("/")[2]
-                        for step in stored.compare(protocol, theirs[protocol], ours[protocol]):
-                            self.record.stored[f"{protocol}/{step.title}"] = step
-            except NotStartedError as error:
-                self.note(f"No embedded broker beside ActiveMQ Classic: {error}.")
+            with (
+                self.without("No embedded broker beside ActiveMQ Classic"),
+                stored.classic(folder) as theirs,
+                stored.embedded(folder) as ours,
+            ):
+                for each in wanted:
+                    self.begin(each)
+                    protocol = each.partition("/")[2]
+                    for step in stored.compare(protocol, theirs[protocol], ours[protocol]):
+                        self.record.stored[f"{protocol}/{step.title}"] = step
 
     def spark(self) -> None:
         """Run the part that needs Spark; without it, or the broker, there is a note."""
@@ -217,51 +228,17 @@ class Run:
         from benchmarks.spark_session import spark_session
 
         rounds, scale = self.plan.rounds, self.plan.scale
-        with spark_session() as spark, ExitStack() as stack:
-            broker = None
+        with self.without(f"Spark without {SPARK}"), spark_session() as spark, ExitStack() as stack:
+            if "spark/fake" in wanted:
+                wanted.remove("spark/fake")
+                with self.failing("spark/fake", PySparkException):
+                    self.measured("spark/fake", spark_cases.fake(spark, rounds, scale))
+            broker = stack.enter_context(running(SPARK)) if wanted else None
             for name in wanted:
+                assert broker is not None, "it is wanted"
                 last = name.rpartition("/")[2]
-                try:
-                    if last == FAKE:
-                        self.measured(name, spark_cases.fake(spark, rounds, scale))
-                        continue
-                    broker = broker or stack.enter_context(running(SPARK))
-                    place = BrokerPlace("stomp" if last == "latency" else last, broker)
+                with self.failing(name, PySparkException):
                     if last == "latency":
-                        self.measured(name, spark_cases.latency(spark, place, scale))
+                        self.measured(name, spark_cases.latency(spark, BrokerPlace("stomp", broker), scale))
                     else:
-                        self.measured(name, spark_cases.of_place(spark, place, rounds, scale))
-                except UnavailableError as error:
-                    self.note(f"Spark without {SPARK}: {error}.")
-                    return
-                except (BenchmarkError, JMSError, OSError, PySparkException) as error:
-                    self.fail(name, error)
-
-
-def profiled(place: Place, case: str, count: int) -> tuple[Spent, Profile]:
-    """Run our side without a profiler, and with one."""
-    mine, *_ = contenders(place.protocol, case)
-    plain, profiler = once(place, case, mine, count), Profile()
-    once(place, case, mine, count, profiler)
-    return plain, profiler
-
-
-def listing(name: str, scale: float) -> None:
-    """Print the functions of one case, ``protocol/broker/case``. Raises BenchmarkError."""
-    if name not in (known := list(names())):
-        raise BenchmarkError(f"no case {name!r}; there are {', '.join(known)}")
-    protocol, broker, case = name.split("/")
-    with ExitStack() as stack:
-        try:
-            place: Place = (
-                stack.enter_context(fake_place(protocol))
-                if broker == FAKE
-                else BrokerPlace(protocol, stack.enter_context(running(broker)))
-            )
-        except UnavailableError as error:
-            raise BenchmarkError(f"no {broker}: {error}") from error
-        count = whole(case, scale * (FAKE_COUNT if broker == FAKE else REAL_COUNT))
-        plain, profiler = profiled(place, case, count)
-    print(f"{name}: {plain.seconds / count * 1e6:.1f} µs per message without the profiler,", end=" ")
-    print(f"{(plain.cpu or 0.0) / count * 1e6:.1f} of them processor time")
-    pstats.Stats(profiler).sort_stats("tottime").print_stats(40)
+                        self.measured(name, spark_cases.of_place(spark, BrokerPlace(last, broker), rounds, scale))

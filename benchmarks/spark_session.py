@@ -129,7 +129,7 @@ def steady(found: Sequence[Batch]) -> float:
     return sum(batch.rows for batch in full) / (full[-1].ended - first.ended)
 
 
-class Arrivals(NamedTuple):
+class LateRows(NamedTuple):
     """The rows of a query: ms from `send` to foreachBatch, in the order of sending. ``fed``: when all were sent."""
 
     late: list[float]
@@ -139,7 +139,7 @@ class Arrivals(NamedTuple):
 
 def arrivals(
     spark: Any, form: str, options: Mapping[str, str], feed: Callable[[], object], count: int | None = None
-) -> Arrivals:
+) -> LateRows:
     """Run a query whose bodies are the times of sending, while ``feed`` runs, and until it has so many rows.
 
     Raises:
@@ -167,10 +167,10 @@ def arrivals(
             query.stop()
     if not seen or (count and len(seen) != count):
         raise BenchmarkError(f"{len(seen)} of {count} rows came: {query.exception()}")
-    return Arrivals([late for _, late in sorted(seen)], fed, query.recentProgress)
+    return LateRows([late for _, late in sorted(seen)], fed, query.recentProgress)
 
 
-def waits(spark: Any, url: str, queue: str, count: int, rate: float, receiver: str) -> Arrivals:
+def waits(spark: Any, url: str, queue: str, count: int, rate: float, receiver: str) -> LateRows:
     """Send so many messages by the clock, in a process of its own. Raises BenchmarkError: the rows did not come."""
     call = f"senders.send_times({url!r}, {queue!r}, {count}, {rate})"
     with folder() as place:

@@ -23,6 +23,7 @@ import redelivery
 from benchmarks.machine import in_process
 from benchmarks.ours import BODY
 from benchmarks.record import Measure, Stored
+from benchmarks.senders import fill as fill_queue
 from redelivery.broker import EmbeddedBroker
 from redelivery.testing.brokers.native import NativeBroker
 from redelivery.testing.brokers.specs.activemq import SPEC
@@ -146,12 +147,7 @@ def fill_and_use(name: str, messages: int) -> dict[str, float]:
     """Return what it took."""
     path = Path(name)
     with EmbeddedBroker("fill", store=path) as broker, redelivery.connect(broker.vm_url) as connection:
-        session = connection.session("transacted")
-        producer = session.producer("q")
-        for number in range(1, messages + 1):
-            producer.send(BODY)
-            if number % 1000 == 0 or number == messages:
-                session.commit()
+        fill_queue(connection, "q", (BODY for _ in range(messages)), commit=1000)
     found = {"file": path.stat().st_size / (1 << 20)}
     began = perf_counter()
     with EmbeddedBroker("fill", store=path) as broker:

@@ -153,11 +153,10 @@ def test_who_asks_for_one_case_gets_it_alone() -> None:
     assert not found.plan.complete
 
 
-def test_a_profile_names_our_functions_and_an_unknown_case_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    run.listing("stomp/fake/auto", 0.02)
-    assert "receive" in capsys.readouterr().out
-    with pytest.raises(BenchmarkError, match=r"no case 'amqp/nothing'; there are .*stomp/activemq/commit-100"):
-        run.listing("amqp/nothing", 1)
+def test_a_profile_names_our_functions_where_another_client_is_ahead(places: dict[str, FakePlace]) -> None:
+    found = run.Run(run.Plan(1, 0.05)).why(places["stomp"], "auto", "other", 0.5)
+    assert any(".py:" in name for name in found.functions)
+    assert 0 <= found.waiting < 1
 
 
 def progress(rows: int, began: str, latest: int, whole: int, pending: int | None = None) -> dict[str, Any]:
