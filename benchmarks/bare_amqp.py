@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.bare import EACH, more
 from benchmarks.machine import Spent, Stopwatch
-from benchmarks.peers.amqp_feed import DIGITS, NUMBER, TAG, frame, message, transfer
-from benchmarks.peers.values import Encoded, described, symbol, ubyte
+from benchmarks.peers.amqp_feed import DIGITS, NUMBER, TAG, Encoded, described, frame, message, symbol, transfer, ubyte
 from benchmarks.places import Place
 from redelivery.transports.amqp.codec.values import read
 

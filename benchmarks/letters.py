@@ -1,4 +1,8 @@
-"""Measures `dlq groups`, and `dlq replay` with its receipt beside a session's bare loop over the same letters."""
+"""Measures what an operator of dead letters waits for.
+
+`dlq groups`, `dlq replay` with its receipt beside a session's bare loop over the same letters, and the first page of
+the console on the embedded broker.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,25 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 import redelivery
 from benchmarks.machine import BenchmarkError
 from benchmarks.record import Measure
 from benchmarks.senders import fill
+from redelivery.broker import EmbeddedBroker
 from redelivery.cli.app import app
+from redelivery.web.application import console
+from redelivery.web.asked import ConsoleSettings
+from redelivery.web.sites import sites_of
 
 LETTERS: Final = 5000
+MANY: Final = 100_000  # of the console
 PAIRS: Final = {"activemq": ("stomp", "amqp"), "artemis": ("amqp",)}
 _BATCH: Final = 50  # letters of a transaction of the bare loop
 _CAUSE: Final = "Delivery[1] exceeds redelivery policy limit:RedeliveryPolicy, cause:"
@@ -45,6 +56,26 @@ def commands(key: str, title: str, url: str, rounds: int, scale: float) -> Itera
     yield f"replay-{key}", Measure(f"dlq replay, {said}", statistics.median(rates), "letters/s")
     title = f"dlq replay beside a bare loop of {_BATCH} a commit, {said}"
     yield f"replay-ratio-{key}", Measure(title, statistics.median(ratios), "times as fast")
+
+
+def first_page(rounds: int, scale: float) -> Iterator[tuple[str, Measure]]:
+    """Measure the first page: the median, over each protocol, with a connection of its own for each."""
+    letters = max(1000, int(MANY * scale))
+    with EmbeddedBroker("console-bench", stomp_port=0, amqp_port=0) as broker, tempfile.TemporaryDirectory() as folder:
+        with redelivery.connect(broker.vm_url) as connection:
+            fill(connection, "ActiveMQ.DLQ", (_letter(number, "orders") for number in range(letters)))
+        urls = {"vm": broker.vm_url, "stomp": broker.stomp_url, "amqp": broker.amqp_url}
+        settings = ConsoleSettings(sites_of((url, {}) for url in urls.values()), Path(folder), Path(folder))
+        with TestClient(console(settings), base_url="http://127.0.0.1") as client:
+            for (protocol, _), site in zip(urls.items(), settings.sites, strict=True):
+                took = []
+                for _ in range(max(3, rounds) + 1):
+                    began = time.perf_counter()
+                    page = client.get(f"/{site}/")
+                    took.append(time.perf_counter() - began)
+                    assert page.status_code == 200, page.text
+                title = f"console, first page with {letters:,} letters, {protocol}"
+                yield f"console-{protocol}", Measure(title, statistics.median(took[1:]) * 1000, "ms")
 
 
 def _run(url: str, folder: str, command: str, queue: str) -> float:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
-from benchmarks.machine import DATE, BenchmarkError, check_same
+from benchmarks import figures
+from benchmarks.machine import DATE, check_same
 from benchmarks.targets import AT_LEAST, AT_MOST, PROCESSOR, SPEED, STORED
 
 OURS: Final = "redelivery"
@@ -169,22 +170,13 @@ class Record:
         self.again |= dict.fromkeys(names, later.machine[DATE])
 
     def write(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def read(path: Path) -> Record:
-    """Return the record of a complete run. Raises BenchmarkError: there is no such file, or one of another release."""
-    kinds = {"measures": Measure, "stored": Stored, "behind": Behind}
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        for name, kind in kinds.items():
-            data[name] = {key: kind(**each) for key, each in data[name].items()}
-        data["rows"] = {
-            case: {name: Timing(**each) for name, each in row.items()} for case, row in data["rows"].items()
-        }
-        return Record(**{each.name: data[each.name] for each in fields(Record)})
-    except FileNotFoundError:
-        raise BenchmarkError(f"there is no {path}: it needs the JSON of a complete run") from None
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise BenchmarkError(f"{path} is not the JSON of a complete run of this release: {error!r}") from error
+    """Return the record of a complete run. Raises BenchmarkError: there is none."""
+    data = figures.read(str(path))
+    for name, kind in {"measures": Measure, "stored": Stored, "behind": Behind}.items():
+        data[name] = {key: kind(**each) for key, each in data[name].items()}
+    data["rows"] = {case: {name: Timing(**each) for name, each in row.items()} for case, row in data["rows"].items()}
+    return Record(**data)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from proton import ProtonException
 from stomp.exception import StompException
 
-from benchmarks import by_themselves, console, letters, stored
+from benchmarks import by_themselves, letters, stored
 from benchmarks.cases import CASES, Contender, cannot, compare, contenders, names, once, whole
 from benchmarks.java_client import NO_TRANSACTIONS, JavaClient, java_client, missing
 from benchmarks.machine import BenchmarkError, facts
@@ -72,7 +72,7 @@ class Run:
             takes |= {f"{name}/body": partial(by_themselves.bodies, at, rounds, scale) for name, at in fakes.items()}
             takes["body/bare"] = partial(by_themselves.bodies_without_a_client, rounds)
             takes["ledger"] = partial(by_themselves.ledger, rounds, scale)
-            takes["console"] = partial(console.first_page, rounds, scale)
+            takes["console"] = partial(letters.first_page, rounds, scale)
             takes["timers"] = partial(by_themselves.waiting, fakes, scale)
             for name in filter(self.plan.wants, takes):
                 self.measured(name, takes[name]())

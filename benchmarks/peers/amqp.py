@@ -17,9 +17,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from benchmarks.peers.amqp_feed import Feed, frame
+from benchmarks.peers.amqp_feed import Encoded, Feed, described, frame, symbol, ubyte
 from benchmarks.peers.server import Server, listen, parse_queue
-from benchmarks.peers.values import Encoded, described, symbol, ubyte
 from redelivery.broker.servers.amqp.codec.coordination import read_request
 from redelivery.broker.servers.amqp.codec.data import described as descriptor
 from redelivery.broker.servers.amqp.codec.data import places

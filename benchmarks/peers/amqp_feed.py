@@ -1,18 +1,54 @@
-"""The transfers of one receiver: canned frames, of which only the numbers change."""
+"""The frames of a peer, as much of AMQP's encoding as they need, and the canned ones of one receiver."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from benchmarks.peers.server import body_of
-from benchmarks.peers.values import Encoded, described, symbol, ubyte
 from redelivery.transports.amqp.codec import encoding
 
 BLOCK = 256  # frames that are patched and written at once
 LARGE = 1 << 16  # bytes of a frame: a larger message is split, and its body is never copied
 ID, DIGITS = "ID:bench-3:1:1:1:", b"~digits~"  # the digits, hexadecimal, are the delivery's number
 NUMBER, TAG = b"~id~", b"~tg~"  # the same number in four bytes
+
+
+class Encoded(bytes):
+    """Is encoded already."""
+
+    __slots__ = ()
+
+
+def ubyte(number: int) -> Encoded:
+    """Encode a number of a byte."""
+    return Encoded(bytes((0x50, number)))
+
+
+def symbol(text: str) -> Encoded:
+    """Encode a symbol."""
+    return Encoded(encoding.write_symbol(text))
+
+
+def encode(value: object) -> bytes:
+    """Encode None, bool, int (as uint), str, bytes (as binary), list, or a map of what is encoded already."""
+    match value:
+        case Encoded():
+            return value
+        case None | bool() | str() | bytes():
+            return encoding.write(value, "a field")
+        case int():
+            return encoding.write_uint(value) if value else b"\x43"
+        case list():
+            return encoding.write_list([encode(each) for each in value])
+        case Mapping():
+            return encoding.write_map([each for pair in value.items() for each in pair])
+    raise TypeError(f"{value!r} has no encoding here")
+
+
+def described(code: int, value: object) -> Encoded:
+    """Encode a value with its descriptor."""
+    return Encoded(b"\x00\x53" + bytes((code,)) + encode(value))
 
 
 def frame(body: bytes, channel: int = 0, kind: int = 0) -> bytes:

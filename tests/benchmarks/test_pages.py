@@ -88,7 +88,7 @@ def test_the_recorded_rows_that_miss_have_reasons_and_no_other_row_has_one() -> 
 
 
 def test_a_later_run_stands_in_the_place_of_what_it_measured_again(tmp_path: Path) -> None:
-    whole, file = results(), tmp_path / "folder" / "results.json"
+    whole, file = results(), tmp_path / "results.json"
     later = Record({"date": "2026-01-02"}, 5, 1, measures={"lateness": Measure("late", 5, "ms")}, notes=["New."])
     later.rows = {"amqp/qpid/auto": {OURS: Timing(7.0), "x": Timing(1.0)}}
     whole.update(later, ["amqp/qpid/auto", "amqp/qpid/send", "stomp/rabbitmq/send", "timers"])
@@ -103,9 +103,6 @@ def test_a_later_run_stands_in_the_place_of_what_it_measured_again(tmp_path: Pat
     whole.write(file)
     assert record.read(file) == whole
     assert page.page(record.read(file)) == text
-    file.write_text('{"machine": {}}')
-    with pytest.raises(BenchmarkError, match="complete run of this release"):
-        record.read(file)
     with pytest.raises(BenchmarkError, match="cores 2, this one is with 4"):
         whole.check({"cores": "4"}, 5, 1)
     whole.check({"cores": "2", "date": "2026-02-02", "extra": "1"}, 5, 1)
