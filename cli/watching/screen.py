@@ -19,7 +19,7 @@ from rich.live import Live
 from redelivery.cli.watching.views import LookReport, LookTable
 
 _LOOKED_AT: Final = 0.25  # seconds after which a terminal of another size is drawn anew
-_QUIT: Final = ("q", "Q")
+_QUIT: Final = (b"q", b"Q", b"")  # nothing is what a terminal says that is gone
 
 
 class ScreenView:
@@ -30,6 +30,7 @@ class ScreenView:
         self._console = Console()
         self._live = Live(self._table, console=self._console, screen=True, auto_refresh=False)
         self._size: ConsoleDimensions | None = self._console.size
+        self._typing = [sys.stdin] if sys.stdin.isatty() else []
 
     def show(self, found: LookReport) -> None:
         """See `LookView`."""
@@ -42,11 +43,11 @@ class ScreenView:
         self._live.refresh()
 
     def wait(self, seconds: float) -> bool:
-        """Wait, and draw anew where the size changes; False: somebody has typed ``q``."""
+        """Wait, and draw anew where the size changes; False: somebody has typed ``q``, or the terminal is gone."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            ready, _, _ = select.select([sys.stdin], [], [], min(left, _LOOKED_AT))
-            if ready and (typed := os.read(sys.stdin.fileno(), 64).decode(errors="replace")) and typed[0] in _QUIT:
+            ready, _, _ = select.select(self._typing, [], [], min(left, _LOOKED_AT))
+            if ready and _typed()[:1] in _QUIT:
                 return False
             if self._console.size != self._size:
                 self._size = self._console.size
@@ -71,6 +72,12 @@ class ScreenView:
 
     def __exit__(self, *exc: object) -> None:
         self._live.stop()
+
+
+def _typed() -> bytes:
+    with suppress(OSError):  # the terminal is gone
+        return os.read(sys.stdin.fileno(), 64)
+    return b""
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from tests.run.forked import Forked
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
+from redelivery.cli.watching.screen import ScreenView
 from redelivery.cli.watching.views import LookReport, LookTable, shown
 from redelivery.operate.watching.broker import BrokerWatch
 from redelivery.operate.watching.rates import rows
@@ -192,6 +193,11 @@ class Terminal:
         assert b"\x1b[?25l" not in self.got[self.got.rindex(CURSOR) :]
         assert termios.tcgetattr(self.theirs) == self.before
 
+    def vanish(self) -> None:
+        """Be gone, as that of a connection that is lost, and send no signal."""
+        os.close(self._ours)
+        self._ours = os.open(os.devnull, os.O_RDWR)
+
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
@@ -221,6 +227,22 @@ def test_the_terminal_is_left_as_it_was(broker: EmbeddedBroker, end: str) -> Non
             at.process.send_signal(signal.SIGTERM)
         assert at.ended() == (0 if end == "q" else 143)
         assert b"Traceback" not in at.got
+
+
+def test_one_whose_terminal_is_gone_ends(broker: EmbeddedBroker) -> None:
+    """It read nothing, again and again."""
+    with terminal(broker.stomp_url, "--interval", "60") as at:
+        at.until("orders", "in flight")
+        at.vanish()
+        at.process.wait(20)
+
+
+def test_one_that_has_no_keys_to_read_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(os.devnull) as nothing, monkeypatch.context() as patched:
+        patched.setattr(sys, "stdin", nothing)
+        view, began = ScreenView(), time.process_time()
+        assert view.wait(0.5)
+        assert time.process_time() - began < 0.25, "it read again and again"
 
 
 def test_a_stopped_one_leaves_the_terminal_and_comes_back_to_it(broker: EmbeddedBroker) -> None:
