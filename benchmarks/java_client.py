@@ -12,7 +12,7 @@ from typing import Final
 from benchmarks.cases import Contender
 from benchmarks.machine import BenchmarkError, Spent
 from benchmarks.ours import mode_and_size
-from benchmarks.places import Place, names, read_line
+from benchmarks.places import Place, amqp_at, existing, read_line
 from redelivery.testing.brokers.real import RealBroker
 
 POM = Path(__file__).with_name("java") / "pom.xml"
@@ -36,8 +36,7 @@ class JavaClient:
         elif broker.name == "hornetq" or (transacted and broker.name in NO_TRANSACTIONS):
             return None
         else:
-            its = names("amqp", broker.name)
-            prefix = its.prefix if sends else its.there("")  # a queue to consume is there
+            prefix = amqp_at(broker.name).queue_prefix if sends else existing(broker.name)
             name, url = "Java qpid-jms", broker.urls["amqp"]
         verb = f"send {size or 1}" if sends else f"consume {int(mode)} {size}"
 

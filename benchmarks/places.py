@@ -6,15 +6,18 @@ import json
 import select
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 from uuid import uuid4
 
 import redelivery
 from benchmarks.machine import BenchmarkError
 from redelivery.testing.brokers.real import RealBroker
+from redelivery.transports.dialects import activemq, artemis, hornetq, qpid, rabbitmq
+from redelivery.transports.dialects.amqp import AmqpDialect
+from redelivery.transports.dialects.dialect import Dialect, StompDialect
 
 ANSWER_TIMEOUT: Final = 60.0  # seconds
 PATIENCE: Final = 0.2  # seconds in which what was not acknowledged would be redelivered
@@ -27,41 +30,23 @@ PAIRS: Final = (
     ("rabbitmq", ("stomp", "amqp")),
     ("hornetq", ("stomp",)),
 )
+_DIALECTS: Final[list[Dialect]] = [each.DIALECT for each in (artemis, hornetq, qpid, rabbitmq, activemq)]
 COUNTED: Final = {"stomp": ("SEND", "ACK"), "amqp": ("transfers", "accepted")}  # as fake peers call sent, and acked
 
 
-class Names(NamedTuple):
-    """The names of a queue for a raw client.
-
-    ``prefix``: of a destination; ``existing``: of one that is there already, where that differs. ``capability``: of an
-    AMQP terminus. ``send``, ``subscribe``: headers of STOMP; ``host``: of its CONNECT.
-    """
-
-    prefix: str = ""
-    existing: str | None = None
-    capability: str | None = None
-    send: Mapping[str, str] = {}
-    subscribe: Mapping[str, str] = {}
-    host: str | None = None
-
-    def there(self, queue: str) -> str:
-        """Return the address of a queue that exists."""
-        return (self.prefix if self.existing is None else self.existing) + queue
+def stomp_at(broker: str) -> StompDialect:
+    """Return how a raw client names a queue over STOMP; a fake peer says that it is ActiveMQ Classic."""
+    return next(each.stomp for each in _DIALECTS if each.stomp and each.name in (broker, "activemq"))
 
 
-_NAMES: Final = {
-    "stomp/artemis": Names(send={"destination-type": "ANYCAST"}, subscribe={"subscription-type": "ANYCAST"}),
-    "stomp/rabbitmq": Names("/queue/", host="/"),
-    "stomp/hornetq": Names("jms.queue."),
-    "amqp/activemq": Names(capability="queue"),
-    "amqp/artemis": Names(capability="queue"),
-    "amqp/rabbitmq": Names("/queue/", "/amq/queue/"),
-}
+def amqp_at(broker: str) -> AmqpDialect:
+    """Return the same over AMQP 1.0."""
+    return next(each.amqp for each in _DIALECTS if each.amqp and each.name in (broker, "activemq"))
 
 
-def names(protocol: str, broker: str) -> Names:
-    """Return how a raw client names a queue there."""
-    return _NAMES.get(f"{protocol}/{broker}", Names("/queue/" if protocol == "stomp" else ""))
+def existing(broker: str) -> str:
+    """Return what stands before the name of a queue that is there over AMQP."""
+    return amqp_at(broker).existing_queue_prefix or amqp_at(broker).queue_prefix
 
 
 class Place(Protocol):

@@ -16,7 +16,7 @@ from proton.utils import BlockingConnection
 
 from benchmarks.machine import BenchmarkError, Spent, Stopwatch
 from benchmarks.ours import BODY, PATIENCE
-from benchmarks.places import Place, names
+from benchmarks.places import Place, amqp_at, existing
 
 CREDIT = 1000
 
@@ -38,7 +38,7 @@ class Handler(MessagingHandler, ABC):  # type: ignore[misc]  # proton is an extr
 
     def __init__(self, place: Place, address: str, count: int, prefetch: int, auto_accept: bool = True) -> None:
         super().__init__(prefetch=prefetch, auto_accept=auto_accept)
-        self.place, self.address, self.option = place, address, Queue(names("amqp", place.broker).capability)
+        self.place, self.address, self.option = place, address, Queue(amqp_at(place.broker).queue_capability)
         self.count, self.done = count, 0
         self.watch = Stopwatch()
         self.failure = ""
@@ -88,7 +88,7 @@ class Receive(Handler):
     """simple_recv: auto_accept; reads the body and the id, or nothing."""
 
     def __init__(self, place: Place, queue: str, count: int, read: bool) -> None:
-        super().__init__(place, names("amqp", place.broker).there(queue), count, CREDIT)
+        super().__init__(place, existing(place.broker) + queue, count, CREDIT)
         self.read = read
 
     def begin(self) -> None:
@@ -107,7 +107,7 @@ class ReceiveTransacted(Handler, TransactionHandler):  # type: ignore[misc]  # p
     """tx_recv: credit for a batch, which is accepted in a transaction and committed."""
 
     def __init__(self, place: Place, queue: str, count: int, batch: int) -> None:
-        super().__init__(place, names("amqp", place.broker).there(queue), count, 0, auto_accept=False)
+        super().__init__(place, existing(place.broker) + queue, count, 0, auto_accept=False)
         self.batch, self.current = batch, 0
 
     def begin(self) -> None:
@@ -144,7 +144,7 @@ class Send(Handler):
     """simple_send, with a window: sends while there is credit, counts what is accepted."""
 
     def __init__(self, place: Place, queue: str, count: int, window: int) -> None:
-        super().__init__(place, names("amqp", place.broker).prefix + queue, count, 0)
+        super().__init__(place, amqp_at(place.broker).queue_prefix + queue, count, 0)
         self.window, self.sent = window, 0
 
     def begin(self) -> None:
@@ -182,10 +182,10 @@ def send(place: Place, queue: str, count: int, *, window: int) -> Spent:
 
 def send_blocking(place: Place, queue: str, count: int) -> Spent:
     """Persistent, one by one: BlockingConnection."""
-    its = names("amqp", place.broker)
+    its = amqp_at(place.broker)
     connection = BlockingConnection(place.url, timeout=PATIENCE, allowed_mechs=mechanisms(place))
     try:
-        sender = connection.create_sender(its.prefix + queue, options=Queue(its.capability))
+        sender = connection.create_sender(its.queue_prefix + queue, options=Queue(its.queue_capability))
         watch = Stopwatch()
         for number in range(count):
             sender.send(Message(id=str(number), body=BODY, durable=True))

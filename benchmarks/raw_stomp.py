@@ -18,7 +18,7 @@ from stomp.utils import Frame
 
 from benchmarks.machine import BenchmarkError, Spent, Stopwatch
 from benchmarks.ours import BODY, PATIENCE
-from benchmarks.places import Place, names
+from benchmarks.places import Place, stomp_at
 
 
 class Reading(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has no types
@@ -54,7 +54,7 @@ class Handing(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has n
 @contextmanager
 def connected(place: Place) -> Iterator[stomp.Connection12]:
     parts = urlsplit(place.url)
-    connection = stomp.Connection12([(parts.hostname, parts.port)], vhost=names("stomp", place.broker).host)
+    connection = stomp.Connection12([(parts.hostname, parts.port)], vhost=stomp_at(place.broker).virtual_host)
     connection.connect(parts.username, parts.password, wait=True)
     try:
         yield connection
@@ -63,8 +63,8 @@ def connected(place: Place) -> Iterator[stomp.Connection12]:
 
 
 def subscribe(connection: stomp.Connection12, place: Place, queue: str, ack: str) -> None:
-    its = names("stomp", place.broker)
-    connection.subscribe(its.prefix + queue, id="1", ack=ack, headers=dict(its.subscribe))
+    its = stomp_at(place.broker)
+    connection.subscribe(its.queue_prefix + queue, id="1", ack=ack, headers=dict(its.consume_queue))
 
 
 def consume(place: Place, queue: str, count: int, *, ack: str = "client-individual") -> Spent:
@@ -101,8 +101,8 @@ def consume_transacted(place: Place, queue: str, count: int, *, batch: int, node
 
 def send(place: Place, queue: str, count: int, *, window: int) -> Spent:
     """Persistent, each with a receipt, at most ``window`` of them open."""
-    its = names("stomp", place.broker)
-    destination, headers = its.prefix + queue, {"persistent": "true", **its.send}
+    its = stomp_at(place.broker)
+    destination, headers = its.queue_prefix + queue, {"persistent": "true", **dict(its.send_to_queue)}
     with connected(place) as connection:
         handing = Handing()
         connection.set_listener("", handing)
