@@ -26,7 +26,6 @@ from benchmarks.record import Behind, Measure, Record
 from benchmarks.targets import CASES as TITLES
 from benchmarks.targets import SPEED
 from redelivery.model.errors import JMSError
-from redelivery.testing.brokers.ports import NotStartedError
 from redelivery.testing.brokers.real import RealBroker, UnavailableError, running
 
 WITHOUT_TARGET: Final = 3  # rounds at most, at a real broker
@@ -107,7 +106,7 @@ class Run:
         """Note why a broker is not there."""
         try:
             yield
-        except (UnavailableError, NotStartedError) as error:
+        except UnavailableError as error:
             self.note(f"{what}: {error}.")
 
     def real(self) -> None:
@@ -202,15 +201,12 @@ class Run:
                 self.measured(stored.FILL, stored.fill(folder / "filled.db"))
             if not wanted:
                 return
-            with (
-                self.without("No embedded broker beside ActiveMQ Classic"),
-                stored.classic(folder) as theirs,
-                stored.embedded(folder) as ours,
-            ):
+            beside = self.without("No embedded broker beside ActiveMQ Classic")
+            with beside, running("activemq") as theirs, stored.embedded(folder) as ours:
                 for each in wanted:
                     self.begin(each)
                     protocol = each.partition("/")[2]
-                    for step in stored.compare(protocol, theirs[protocol], ours[protocol]):
+                    for step in stored.compare(protocol, theirs.urls[protocol], ours[protocol]):
                         self.record.stored[f"{protocol}/{step.title}"] = step
 
     def spark(self) -> None:

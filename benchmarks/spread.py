@@ -1,7 +1,4 @@
-"""``python -m benchmarks.spread``: the costs of sharing a backlog among a container's workers, on docs/benchmarks.md.
-
-Each real broker that is to be measured runs already: REDELIVERY_ACTIVEMQ_URL=stomp://…,amqp://… and so on.
-"""
+"""``python -m benchmarks.spread``: the costs of sharing a backlog among workers, as a section of docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 from uuid import uuid4
 
@@ -19,6 +17,7 @@ from benchmarks.figures import Figures, read
 from benchmarks.places import PAIRS
 from benchmarks.targets import TEXT, paragraphs, table
 from redelivery.broker import EmbeddedBroker
+from redelivery.testing.brokers.real import UnavailableError, running
 
 RESULTS: Final = "docs/spread.json"
 TITLE: Final = "What sharing a backlog costs"
@@ -34,9 +33,9 @@ PATIENCE: Final = 60.0  # seconds
 def places(broker: EmbeddedBroker) -> Iterator[tuple[str, str]]:
     """Yield the name and URL of each pair that can be measured; nobody can set HornetQ's window."""
     yield from (("vm", broker.vm_url), ("stomp-embedded", broker.stomp_url), ("amqp-embedded", broker.amqp_url))
-    for name, protocol in ((name, protocol) for name, protocols in PAIRS[:-1] for protocol in protocols):
-        urls = os.environ.get(f"REDELIVERY_{name.upper()}_URL", "").split(",")
-        yield from ((f"{protocol}-{name}", url) for url in urls if url.startswith(f"{protocol}://"))
+    for name, protocols in PAIRS[:-1]:
+        with suppress(UnavailableError), running(name) as real:
+            yield from ((f"{protocol}-{name}", real.urls[protocol]) for protocol in protocols)
 
 
 def took(url: str, mode: str, messages: int, work: Callable[[], object], options: dict[str, Any]) -> float:

@@ -1,9 +1,9 @@
 """The embedded broker with a store against ActiveMQ Classic: the same client, the same disk, in turns.
 
-Both run as processes of their own and keep their files below one folder, that for temporary files (TMPDIR), which has
-to be on a disk if a sync is to cost what it costs. Each round does one step on each of them, so that what else the
-machine and its disk do meanwhile meets both; the medians are compared. And a store that holds a million messages is
-measured: its start, a browser's first hundred, and the memory.
+Both run as processes of their own (Classic with KahaDB as it comes: each commit is synced) and keep their files in the
+folder for temporary files (TMPDIR), which has to be on a disk if a sync is to cost what it costs. Each round does one
+step on each of them, so that what else the machine and its disk do meanwhile meets both; the medians are compared. And
+a store that holds a million messages is measured: its start, a browser's first hundred, and the memory.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from benchmarks.ours import BODY
 from benchmarks.record import Measure, Stored
 from benchmarks.senders import fill as fill_queue
 from redelivery.broker import EmbeddedBroker
-from redelivery.testing.brokers.native import NativeBroker
-from redelivery.testing.brokers.specs.activemq import SPEC
 
 PATIENCE: Final = 30.0  # seconds for a message that must be there
 WARM_UP: Final = 40  # steps: a store that is used prepares for more
@@ -71,17 +69,6 @@ STEPS: Final = {
     f"TRANSACTED, send, commit every {BATCH}": ("transacted", True, BATCH),
     f"TRANSACTED, receive, commit every {BATCH}": ("transacted", False, BATCH),
 }
-
-
-@contextmanager
-def classic(folder: Path) -> Iterator[dict[str, str]]:
-    """Run ActiveMQ Classic with its store (KahaDB as it comes: each commit is synced); its URLs."""
-    broker = NativeBroker(SPEC, folder)
-    try:
-        broker.start()
-        yield {protocol: f"{protocol}://{broker.host}:{broker.ports[protocol]}" for protocol in PROTOCOLS}
-    finally:
-        broker.close()
 
 
 @contextmanager
