@@ -133,7 +133,7 @@ def test_what_is_named_runs(run: Run) -> None:
 def test_an_unknown_form_is_named(run: Run) -> None:
     result = run(form="shrot")
     assert result.ret != 0
-    assert "REDELIVERY_FORM is 'shrot': not one of short, all, nightly" in said(result) + result.stderr.str()
+    assert "REDELIVERY_FORM is 'shrot': not one of first, short, all, nightly" in said(result) + result.stderr.str()
 
 
 def test_skips_are_one_line(run: Run) -> None:
