@@ -97,24 +97,24 @@ class _ActingSelector(selectors.DefaultSelector):  # type: ignore[valid-type, mi
         return super().select(timeout)
 
 
-def _readable(stream: socket.socket | Stream, milliseconds: int = 0) -> object:
-    poll = select.poll()
-    poll.register(stream.fileno(), select.POLLIN)
-    return poll.poll(milliseconds)
-
-
 class _ActingBare(bare.Bare):
     """A bare socket that is connected to a peer in its thread."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
+        self._readable = select.poll()
         super().__init__(peer.port)
         self.socket.settimeout(None)  # with a time-out each write looks first
 
     def frames(self) -> list[bytes]:
-        self._peer.let(partial(_readable, self.socket))
-        _readable(self.socket, 1000)
+        self._peer.let(partial(_poll_once, self.socket, self._readable))
+        self._readable.poll(1000)
         return super().frames()
+
+
+def _poll_once(stream: socket.socket | Stream, poll: select.poll) -> object:
+    poll.register(stream.fileno(), select.POLLIN)
+    return poll.poll(0)
 
 
 @contextmanager
@@ -123,7 +123,7 @@ def _acting(peer: Peer) -> Iterator[None]:
     wait_readable = Stream.wait_readable
 
     def wait(stream: Stream, timeout: float | None) -> bool:
-        peer.let(partial(_readable, stream))
+        peer.let(partial(_poll_once, stream, select.poll()))
         return wait_readable(stream, timeout)
 
     def log_in(wish: Opening) -> None:
@@ -148,7 +148,7 @@ def measure(
     """
     part = messages // PARTS
     if how == "thread":
-        found: list[float] = []
+        found = list[float]()
         thread = threading.Thread(target=lambda: found.extend(measure(case, messages, "main", profiler, observer)))
         thread.start()
         thread.join()
@@ -167,47 +167,48 @@ def measure(
             with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
                 return runner.run(_measured_loop(url, its, _ENDLESS, [part] * (PARTS + 1), peer, profiler))[1:]
         with _acting(peer), redelivery.connect(url, observer=observer, **_OPTIONS) as connection:
-            run = ours.prepared(connection, _ENDLESS, its)
-            run(part)
-            return [_timed(run, part, peer, profiler) for _ in range(PARTS)]
+            run, found = ours.prepared(connection, _ENDLESS, its), list[float]()
+            for number in range(PARTS + 1):  # the first part warms up
+                with _timed(found, part, peer, profiler if number else None):
+                    run(part)
+            return found[1:]
 
 
-def _timed(run: Callable[[int], object], messages: int, peer: Peer, profiler: Profile | None) -> float:
+@contextmanager
+def _timed(found: list[float], messages: int, peer: Peer | None, profiler: Profile | None) -> Iterator[None]:
+    """Add the µs of a part to those found."""
     gc.collect()
-    began, spent = time.process_time(), peer.spent
+    began, spent = time.process_time(), peer.spent if peer else 0.0
     with profiler or nullcontext():
-        run(messages)
-    return (time.process_time() - began - (peer.spent - spent)) / messages * 1e6
+        yield
+    theirs = peer.spent - spent if peer else 0.0
+    found.append((time.process_time() - began - theirs) / messages * 1e6)
 
 
 def _floor(name: str, part: int) -> list[float]:
-    ack, window = FLOORS[name]
+    (ack, window), found = FLOORS[name], list[float]()
     with closing(Peer("stomp")) as peer, closing(_ActingBare(peer)) as socket_:
-
-        def run(messages: int) -> None:
-            if window:
-                socket_.produce(messages, window)
-            else:
-                socket_.consume(messages, ack)
-
         if ack:
             socket_.subscribe(_ENDLESS, ack)
-        return [_timed(run, part, peer, None) for _ in range(PARTS + 1)][1:]
+        for _ in range(PARTS + 1):
+            with _timed(found, part, peer, None):
+                if ack:
+                    socket_.consume(part, ack)
+                else:
+                    socket_.produce(part, window)
+    return found[1:]
 
 
 async def _measured_loop(
     url: str, case: str, queue: str, parts: list[int], peer: Peer | None, profiler: Profile | None
 ) -> list[float]:
-    """Return the same with asyncio; the first part warms up."""
-    found = []
+    """Return the same with asyncio; of several parts the first warms up."""
+    found = list[float]()
     async with redelivery.aio.connect(url, **(_OPTIONS if peer else {})) as connection:
         run = await ours.prepared_loop(connection, queue, case)
         for number, part in enumerate(parts):
-            gc.collect()
-            began, spent = time.process_time(), peer.spent if peer else 0.0
-            with profiler if profiler and (number or not peer) else nullcontext():
+            with _timed(found, part, peer, profiler if number or not peer else None):
                 await run(part)
-            found.append((time.process_time() - began - ((peer.spent if peer else 0.0) - spent)) / part * 1e6)
     return found
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from benchmarks.figures import read as read_figures
-from benchmarks.record import BARE, Measure, Record, Row, Timing
+from benchmarks.record import BARE, Measure, Record, Row, Stored, Timing
 from benchmarks.targets import (
     AT_LEAST,
     AT_MOST,
@@ -27,6 +27,7 @@ HEADS: Final = (
     *("CPU ratio", "CPU target", "ratio", "target", "reached", "remark"),
 )
 STORED_HEADS: Final = ("protocol", "step", "Classic, msg/s", "embedded, msg/s", "ratio", "spread", "target", "reached")
+MEASURE_HEADS: Final = ("what", "measured", "limit", "reached")
 BEHIND_HEADS: Final = ("pair", "case", "against", "ratio", "waiting", "functions")
 ITSELF, SPARK, STORE = "By themselves", "Spark source", "A store of a million messages"
 LANES: Final = "docs/spark-lane.json"
@@ -39,12 +40,10 @@ LANE: Final = "A lane of the Spark source"
 BESIDE_CLASSIC: Final = "The embedded broker with a store, beside ActiveMQ Classic"
 BEHIND: Final = "Behind the Java client: where the time goes"
 WHYS: Final = "Missed targets: what the time is spent on"
-TEXTS: Final = {SPARK: "spark", BESIDE_CLASSIC: "stored"}
+TEXTS: Final = {SPARK: "spark", BESIDE_CLASSIC: "stored", LANE: "lane", WHYS: "missed", BEHIND: "behind"}
 PICTURE: Final = (
     "![how many times as fast as the raw clients, as the Java clients, and how near to a bare socket](benchmarks.png)"
 )
-Lines = Sequence[Sequence[str]]
-Table = tuple[str, Sequence[str], Lines]  # title, heads, rows
 
 
 def verdict(value: bool | None) -> str:
@@ -80,23 +79,29 @@ def in_order(record: Record, names: Iterable[str]) -> Iterator[str]:
     yield from sorted(names, key=order.index)
 
 
-def tables(record: Record) -> Iterator[Table]:
-    """Yield each table of numbers."""
+def sections(record: Record) -> Iterator[tuple[str, list[str]]]:
+    """Yield title and lines of each section."""
     for place, title in record.places.items():
         names = in_order(record, [case for case in record.rows if case.rpartition("/")[0] == place])
-        yield title, HEADS, [_cells(row) for case in names for row in record.beside(case)]
+        yield title, table(HEADS, [_cells(row) for case in names for row in record.beside(case)])
     if record.stored:
-        rows = []
-        for each in record.stored.values():
-            numbers = (f"{each.theirs:,.0f}", f"{each.ours:,.0f}", f"{each.ratio:.2f}", f"{each.spread:.0%}")
-            target = f"≥ {STORED[each.title]:g}"
-            rows.append((each.protocol.upper(), each.title, *numbers, target, verdict(each.reached)))
-        yield BESIDE_CLASSIC, STORED_HEADS, rows
+        yield BESIDE_CLASSIC, table(STORED_HEADS, map(_stored, record.stored.values()))
     groups: dict[str, list[tuple[str, ...]]] = {ITSELF: [], SPARK: [], STORE: []}
     for key, measure in record.measures.items():
         group = SPARK if key.startswith("spark-") else STORE if key.startswith("stored-") else ITSELF
         groups[group].append(_measured(key, measure))
-    yield from ((group, ("what", "measured", "limit", "reached"), rows) for group, rows in groups.items() if rows)
+    yield from ((group, table(MEASURE_HEADS, rows)) for group, rows in groups.items() if rows)
+    yield LANE, table(LANE_HEADS, lanes())
+    if whys := list(reasons(record)):
+        yield WHYS, whys
+    if record.behind:
+        names = in_order(record, record.behind)
+        yield BEHIND, table(BEHIND_HEADS, [_behind(record, case) for case in names])
+
+
+def _stored(each: Stored) -> tuple[str, ...]:
+    numbers = (f"{each.theirs:,.0f}", f"{each.ours:,.0f}", f"{each.ratio:.2f}", f"{each.spread:.0%}")
+    return each.protocol.upper(), each.title, *numbers, f"≥ {STORED[each.title]:g}", verdict(each.reached)
 
 
 def _measured(key: str, measure: Measure) -> tuple[str, ...]:
@@ -104,9 +109,9 @@ def _measured(key: str, measure: Measure) -> tuple[str, ...]:
     return measure.title, f"{measure.value:,.2f} {measure.unit}", limit, verdict(measure.reached(key))
 
 
-def lanes() -> Lines:
+def lanes() -> list[tuple[str, ...]]:
     """Return a row for each broker whose lane was measured, by `benchmarks.spark_lane`."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for each in read_figures(LANES):
         alone, lane, memory = each["session"], each["lane"], each["memory"]
         ratio = (f"{lane / alone:.2f}", f"≤ {_LANE:g}", verdict(round(lane / alone, 2) <= _LANE))
@@ -116,22 +121,16 @@ def lanes() -> Lines:
     return rows
 
 
-def behind(record: Record) -> Table:
-    """Return the table of the cases in which a Java client is ahead."""
-    rows = []
-    for case in in_order(record, record.behind):
-        place, _, key = case.rpartition("/")
-        each = record.behind[case]
-        functions = ", ".join(f"{name} {share:.0%}" for name, share in each.functions.items())
-        title = (record.places[place], CASES[key])
-        rows.append((*title, each.against, f"{each.ratio:.2f}", f"{each.waiting:.0%}", functions))
-    return BEHIND, BEHIND_HEADS, rows
+def _behind(record: Record, case: str) -> tuple[str, ...]:
+    place, _, key = case.rpartition("/")
+    each = record.behind[case]
+    functions = ", ".join(f"{name} {share:.0%}" for name, share in each.functions.items())
+    return record.places[place], CASES[key], each.against, f"{each.ratio:.2f}", f"{each.waiting:.0%}", functions
 
 
 def terminal(record: Record) -> str:
-    """Return the tables alone."""
-    found = (*tables(record), *([behind(record)] if record.behind else []))
-    lines = [line for title, heads, rows in found for line in ("", title, "", *table(heads, rows))]
+    """Return the sections without their texts."""
+    lines = [line for title, section in sections(record) for line in ("", title, "", *section)]
     return "\n".join([*lines, "", *notes(record)])
 
 
@@ -149,16 +148,8 @@ def page(record: Record) -> str:
         names = ", ".join(name for name, when in record.again.items() if when == date)
         lines.append(f"Run again later, on {date}, so that these numbers are of another run than the others: {names}.")
     lines += ["", PICTURE, ""] if record.again else [PICTURE, ""]
-    for title, heads, rows in tables(record):
-        text = paragraphs(TEXT[TEXTS[title]]) if title in TEXTS else []
-        lines += [f"## {title}", "", *text, *table(heads, rows), ""]
-    lines += [f"## {LANE}", "", *paragraphs(TEXT["lane"]), *table(LANE_HEADS, lanes()), ""]
-    whys = list(reasons(record))
-    if whys:
-        lines += [f"## {WHYS}", "", *paragraphs(TEXT["missed"]), *whys, ""]
-    if record.behind:
-        title, heads, rows = behind(record)
-        lines += [f"## {title}", "", *paragraphs(TEXT["behind"]), *table(heads, rows), ""]
+    for title, section in sections(record):
+        lines += [f"## {title}", "", *(paragraphs(TEXT[TEXTS[title]]) if title in TEXTS else ()), *section, ""]
     lines += [f"- {note}" for note in notes(record)]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -103,7 +103,7 @@ def test_what_has_a_limit_of_its_own_is_measured(places: dict[str, FakePlace], p
     place = {protocol: places[protocol]}
     found = dict(by_themselves.peer(place[protocol], 0.01)) | dict(by_themselves.bodies(place[protocol], 1, 0.01))
     found |= dict(by_themselves.ledger(1, 0.01)) | dict(by_themselves.waiting(place, 0.01))
-    apart = ("spark", "stored", "groups", "replay")
+    apart = ("spark", "stored", "groups", "replay", "console")
     limits = {each for each in (*targets.AT_MOST, *targets.AT_LEAST) if not each.startswith(apart)}
     other = {"stomp": "amqp", "amqp": "stomp"}[protocol]
     assert {each for each in limits if other not in each} <= set(found)
@@ -118,6 +118,12 @@ def test_letters_are_grouped_and_replayed_beside_a_bare_loop() -> None:
     limits = {each for each in (*targets.AT_MOST, *targets.AT_LEAST) if each.startswith(("groups", "replay"))}
     assert limits == {f"{what}-{pair}" for what in ("groups", "replay") for pair in pairs}
     assert set(found) == {f"{what}-stomp-activemq" for what in ("groups", "replay", "replay-ratio")}
+
+
+def test_the_first_page_of_the_console_is_measured_over_each_protocol() -> None:
+    found = dict(letters.first_page(1, 0.01))
+    assert set(found) == {each for each in targets.AT_MOST if each.startswith("console")}
+    assert all(each.value > 0 for each in found.values())
 
 
 def test_each_step_of_a_stored_broker_moves_what_the_step_before_it_sent(
