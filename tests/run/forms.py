@@ -58,17 +58,17 @@ _COPY, _ORIGINAL = re.compile(r"test_asyncio\.py::test_(\w+?)__"), r"test_\1.py:
 LOOPS, OF_LOOPS = "_loops", "test_loop*.py"  # the parameter that is the kind of event loop, and tests of it
 ALIKE: Final = frozenset(("stomp", "amqp", "vm", "threads", "asyncio", "uvloop", *CHEAP_PAIRS))
 NOT_FIRST: Final = (
-    *("tests/benchmarks/*.py", "tests/faults/test_*kill*.py", "tests/run/*.py", "tests/test_packaging.py"),
-    "tests/versions/test_dist.py",
-    *("test_planted*.py", "test_trace_*.py", "test_table.py", "test_store_kill.py", "test_store_memory.py"),
-    "test_store_points.py",
-    *("test_docs_words.py", "test_install_from_anywhere.py", "test_real_brokers.py", "test_broker_ports.py"),
-    "test_structure.py",
+    *("tests/benchmarks/*.py", "tests/faults/test_*kill*.py", "tests/run/*.py", "tests/run/*/*.py"),
+    *("test_dist.py", "test_packaging.py", "test_docs_words.py", "test_install_from_anywhere.py", "test_systems.py"),
+    *("test_planted*.py", "test_trace_*.py", "test_table.py", "test_structure.py"),
+    *("test_store_kill.py", "test_store_memory.py", "test_store_points.py", "test_letters_without_broker.py"),
+    *("test_real_brokers.py", "test_broker_ports.py", "test_*_live.py", "test_amqp_qpid_jms.py", "test_java_client.py"),
+    *("test_demo_spark.py", "test_torn_transactions.py"),
 )
 # Of files that try the same again and again, or with every pair of many values, one in so many.
 FEW: Final = {
-    **{"test_wire_leader.py": 8, "test_the_same_at_a_client.py": 8, "test_amqp_hostile.py": 2},
-    "test_store_paging.py": 4,
+    **{"test_wire_leader.py": 8, "test_the_same_at_a_client.py": 8, "test_amqp_hostile.py": 4},
+    **{"test_store_paging.py": 4, "test_receipts_of_odd_letters.py": 3, "test_broker_options.py": 4},
 }
 # Of files whose every test starts programs, the one that it has.
 ONE_OF: Final = {
