@@ -120,8 +120,8 @@ class Commits:
             self._put(seq, {})
             return
         # Spark does not repeat a commit that died on its way but goes on with the next batch, whose plan is as good a
-        # guess as any of how many parts that one had.
-        skipped = {each.seq for each in there if each.seq < seq} | {seq - 1} - {last}
+        # guess as any of how many parts that one had. If that dies, too, an attempt at either may still publish.
+        skipped = {each.seq for each in there if each.seq < seq} | set(range(max(last + 1, seq - _KEPT), seq))
         for batch in sorted(skipped):
             self._add(batch, there, max([parts, *(each.part + 1 for each in there if each.seq == batch)]), check)
         self._add(seq, there, parts, check)

@@ -92,7 +92,9 @@ def perform(one: Actor, other: Actor, turns: tuple[int, int, int]) -> None:
 
 @pytest.mark.parametrize("published", [False, True], ids=["nobody has read it", "another attempt has"])
 @pytest.mark.parametrize("dies", [False, True], ids=["goes on", "dies"])
-@pytest.mark.parametrize("committed", [1, 2], ids=["of its batch", "of the next, after one that died"])
+@pytest.mark.parametrize(
+    "committed", [1, 2, 3], ids=["of its batch", "of the next, after one that died", "after two that died"]
+)
 def test_a_late_attempt_and_the_commit(published: bool, dies: bool, committed: int) -> None:
     """Each message is in the batch, or is redelivered; never both, never neither."""
 
