@@ -86,7 +86,6 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        gc.collect()
         gc.freeze()
         gc.enable()
 
@@ -197,7 +196,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """``-n auto``: tests wait, most of all those of real brokers; but twice as many make each other late."""
-    return max(2, min(8, 3 * (os.cpu_count() or 1)))
+    return max(2, min(8, 4 * (os.cpu_count() or 1)))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -31,7 +31,7 @@ from redelivery.testing.brokers.real import RealBroker
 
 # Programs killed, of each pair; brokers half as often. `make nightly` kills 20, and of a pair with a store 200: there
 # each mode of acknowledgement but the transacted one has a tenth of them.
-KILLS = int(os.environ.get("REDELIVERY_KILLS", "3"))
+KILLS = int(os.environ.get("REDELIVERY_KILLS", "2"))
 STORED_KILLS = int(os.environ.get("REDELIVERY_STORED_KILLS", str(KILLS)))
 
 _SCRIPT = Path(__file__).with_name("victim.py")

@@ -38,8 +38,8 @@ BRIEF_FILES: Final = (
 # Of tests of the command line that say the same on each pair, the short form has one real pair for each rule, in turns.
 ONE_PAIR: Final = ("test_canary.py", "test_receipts.py", "test_receipts_of_odd_letters.py")
 # Of the suite's files whose rules are kept by our side of the wire, the short form has one real pair of each protocol
-# for a rule, in turns, and one of those that cannot: what a broker decides (counts, dead letters, transactions,
-# selectors, subscriptions, declaring, temporaries) stays on each.
+# for a rule, in turns, and one of those that cannot, and one embedded pair for each mode. What a broker decides
+# (counts, dead letters, transactions, selectors, subscriptions, declaring, temporaries) stays on each.
 ONE_OF_A_PROTOCOL: Final = (
     *("test_ack_modes.py", "test_batches.py", "test_body_type.py", "test_browser.py", "test_close.py"),
     *("test_connecting.py", "test_container_outages.py", "test_epochs.py", "test_events.py", "test_first_delivery.py"),
@@ -55,6 +55,7 @@ TRACES: Final = "traces/test_traces.py"
 ONCE: Final = ("cli", "client", "conformance", "otel", "traces")
 EACH: Final = ("test_raw_bodies.py", "test_uncopyable.py")
 _COPY, _ORIGINAL = re.compile(r"test_asyncio\.py::test_(\w+?)__"), r"test_\1.py::test_"
+SHELLS: Final = ("threads", "asyncio", "uvloop")
 LOOPS, OF_LOOPS = "_loops", "test_loop*.py"  # the parameter that is the kind of event loop, and tests of it
 ALIKE: Final = frozenset(("stomp", "amqp", "vm", "threads", "asyncio", "uvloop", *CHEAP_PAIRS))
 NOT_FIRST: Final = (
@@ -208,37 +209,45 @@ def _once(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
 def _in_turns(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
     """On a real pair one of a rule's modes, kinds and sizes, on the next pair the next one; all on embedded ones.
 
-    A rule of a file in `ONE_OF_A_PROTOCOL` is tried on one real pair of each protocol, a recorded scenario and a rule
-    of a command in `ONE_PAIR` on one, and other rules on other ones. A test of tasks has one kind of event loop, other
-    tests another one.
+    A rule of a file in `ONE_OF_A_PROTOCOL` is tried on one real pair of each protocol, and each of its modes, kinds and
+    sizes on one embedded one; a recorded scenario and a rule of a command in `ONE_PAIR` on one real pair. A test of
+    tasks has one kind of event loop, other tests another one.
     """
     chosen: dict[str, list[pytest.Item]] = {}
     alike: dict[str, dict[str, list[pytest.Item]]] = {}
     for item in _on_one_loop(items):
-        rule, pair = item.nodeid.partition("[")[0], _real_pair(item)
+        rule, pair, ours = item.nodeid.partition("[")[0], _real_pair(item), item.path.name in ONE_OF_A_PROTOCOL
         if named := _pair_of_a_command(item):
             chosen.setdefault(item.nodeid.replace(named, "", 1), []).append(item)
+        elif (embedded := _called(scopes.parameters(item).get("pair"))) in CHEAP_PAIRS and ours:
+            chosen.setdefault(item.nodeid.replace(embedded, "", 1), []).append(item)
         elif pair is None:
             yield item
         elif item.path.match(TRACES):
             chosen.setdefault(f"{rule} {scopes.parameters(item)['scenario']}", []).append(item)
-        elif item.path.name in ONE_OF_A_PROTOCOL:
+        elif ours:
             chosen.setdefault(f"{rule} {_protocol(pair)} {_able(item)}", []).append(item)
         else:
             alike.setdefault(f"{rule} {_protocol(pair)}", {}).setdefault(_called(pair), []).append(item)
     for rule, found in chosen.items():
-        yield found[crc32(rule.encode()) % len(found)]
+        able = [item for item in found if _able(item)] or found
+        yield able[crc32(rule.encode()) % len(able)]
     for rule, pairs in alike.items():
         for turn, found in enumerate(pairs.values(), rule.endswith("amqp")):
             yield found[turn % len(found)]
 
 
 def _on_one_loop(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
-    """Of the tests that differ only in their kind of event loop, one; all of those that are about the loop."""
+    """Of the tests that differ only in their kind of event loop, one; all of those that are about the loop.
+
+    So it is of the shells of threads and of tasks where they have one source, in the room of the client.
+    """
     alike: dict[str, list[pytest.Item]] = {}
     for item in items:
         name, _, values = item.nodeid.partition("[")
-        loop = "" if item.path.match(OF_LOOPS) else _called(scopes.parameters(item).get(LOOPS))
+        named = [LOOPS, *(each for each in scopes.parameters(item) if scopes.room(item) == "client")]
+        loops = (_called(scopes.parameters(item).get(each)) for each in named)
+        loop = "" if item.path.match(OF_LOOPS) else next((each for each in loops if each in SHELLS), "")
         alike.setdefault(f"{name} {values.replace(loop, '', 1)}", []).append(item)
     for rule, found in alike.items():
         yield found[crc32(rule.encode()) % len(found)]

@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 from tests.spark.faults.stage import Stage
 
 # What `make test` plays of the cases marked ``short``: each way to fail once, unless a test without Spark says the same
-# (test_driver_reader.py, test_executor_reader.py). `make test-all` plays all of them.
+# (test_driver_reader.py, test_executor_reader.py, test_wal_claims.py, test_wal_zombies.py). `make test-all` plays all.
 FIRST: Final = frozenset(
     (
         "driver: line cut after the commit",
@@ -21,9 +21,7 @@ FIRST: Final = frozenset(
         "driver: runner killed between publication and commit, and again when the ids in doubt are written",
         "executor: all killed after the table is written",
         "executor: disk full when a segment is written",
-        "executor: a second query on the same walLocation",
         "driver: a lane killed: published, not committed at the broker",
-        "driver: zombie runner: published, wakes under a new driver",
         "executor: zombie task: published, wakes when its segment is deleted",
     )
 )
