@@ -43,7 +43,14 @@ ONE_PAIR: Final = ("test_canary.py", "test_receipts.py", "test_receipts_of_odd_l
 ONE_OF_A_PROTOCOL: Final = (
     *("test_ack_modes.py", "test_batches.py", "test_body_type.py", "test_browser.py", "test_close.py"),
     *("test_connecting.py", "test_container_outages.py", "test_epochs.py", "test_events.py", "test_first_delivery.py"),
-    *("test_kinds.py", "test_limit_over_losses.py", "test_listeners.py", "test_order.py", "test_raw_bodies.py"),
+    *(
+        "test_java_faults.py",
+        "test_kinds.py",
+        "test_limit_over_losses.py",
+        "test_listeners.py",
+        "test_order.py",
+        "test_raw_bodies.py",
+    ),
     *("test_receive_body.py", "test_reconnect.py", "test_recover.py", "test_repeated_sends.py", "test_request.py"),
     *("test_rollback.py", "test_sessions_apart.py", "test_spread.py", "test_threads.py", "test_timing.py"),
     *("test_undone_sends.py", "test_volume.py"),

@@ -97,6 +97,7 @@ def test_with_too_few_batches_kept_the_checkpoint_is_too_old(
         again.stop()
 
 
+@pytest.mark.in_turns("fail")
 @pytest.mark.parametrize("fail", [True, False])
 def test_wal_location_first_lacks_what_the_checkpoint_names(
     place: Place, make: Any, receiver: str, fail: bool, tmp_path: Path
@@ -131,6 +132,7 @@ def test_wal_location_first_lacks_what_the_checkpoint_names(
             again.stop()
 
 
+@pytest.mark.in_turns("fail")
 @pytest.mark.parametrize("fail", [True, False])
 @pytest.mark.parametrize("behind", [1, 3])
 def test_a_batch_that_is_done_is_missed_too(

@@ -89,6 +89,7 @@ def three_segments(place: Place, make: Callable[..., Any], kind: type[Reader]) -
 
 @RECEIVERS
 @CASES
+@pytest.mark.in_turns("fail")
 @pytest.mark.parametrize("fail", [True, False])
 def test_is_reported(
     place: Place,
@@ -123,6 +124,7 @@ def test_is_reported(
 
 @RECEIVERS
 @DAMAGES
+@pytest.mark.in_turns("fail")
 @pytest.mark.parametrize("fail", [True, False])
 def test_of_a_batch_that_was_planned_is_reported_when_it_is_read(
     place: Place,
@@ -153,6 +155,7 @@ def test_of_a_batch_that_was_planned_is_reported_when_it_is_read(
 
 
 @pytest.mark.parametrize("kind", [DriverStreamReader])
+@pytest.mark.in_turns("fail")
 @pytest.mark.parametrize("fail", [True, False])
 def test_a_gap_that_opens_while_the_query_runs(
     place: Place, make: Callable[..., Any], kind: type[Reader], fail: bool

@@ -103,6 +103,7 @@ def make(place: Place, location: Mapping[str, str], receiver: str) -> Iterator[C
 
 @pytest.mark.parametrize("receiver", ["driver", "executor"])
 @damaged((missing, only_mark_left, truncated, empty, overwritten), _SHORT)
+@pytest.mark.in_turns("fail")
 @pytest.mark.parametrize("fail", [True, False])
 def test_is_reported(
     place: Place,

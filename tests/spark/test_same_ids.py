@@ -49,6 +49,7 @@ def send(place: Place, messages: Sequence[Sent]) -> None:
         connection.close()
 
 
+@pytest.mark.in_turns("dropped")
 @pytest.mark.parametrize("dropped", ["COMMIT", "answer"])
 @pytest.mark.parametrize(
     ("before", "after"),
