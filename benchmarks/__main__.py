@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Final
 
-from benchmarks import page, plot, spread
+from benchmarks import page, spread
 from benchmarks.figures import deliver
 from benchmarks.machine import HERE, BenchmarkError, check_quiet, facts
 from benchmarks.record import Record, read
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> None:
 def write(record: Record, *, check: bool = False) -> None:
     """Write the page of the documentation with its picture; or see whether it is so written."""
     if not check:
-        plot.write(record, PAGE.with_suffix(".png"))
+        page.draw(record, PAGE.with_suffix(".png"))
     text = "\n".join([page.page(record), *spread.section()])  # measured apart
     deliver(PAGE, text, check=check)
 

@@ -81,14 +81,15 @@ def _over_amqp(case: str, size: int) -> Iterator[Contender]:
         yield Contender("raw proton, BlockingConnection", raw_proton.send_blocking)
         yield _beside(partial(bare_amqp.send, window=1))
     elif case.startswith("send"):
-        yield Contender(CONTAINER, partial(raw_proton.send, window=size))
+        yield Contender(CONTAINER, raw_proton.played(raw_proton.Send, window=size))
         yield _beside(partial(bare_amqp.send, window=size))
     elif size:
-        yield Contender("raw proton, Transaction", partial(raw_proton.consume_transacted, batch=size), first=50)
+        run = raw_proton.played(raw_proton.ReceiveTransacted, batch=size)
+        yield Contender("raw proton, Transaction", run, first=50)
         yield _beside(partial(bare_amqp.commit, batch=size))
     else:
         read, ack = case != "unread", bare.EACH if case in ("auto", "unread") else bare.TOGETHER
-        yield Contender(CONTAINER, partial(raw_proton.consume, read=read))
+        yield Contender(CONTAINER, raw_proton.played(raw_proton.Receive, read=read))
         yield _beside(partial(bare_amqp.consume, ack=ack, read=read))
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -13,18 +10,30 @@ from benchmarks.cases import Contender
 from benchmarks.machine import BenchmarkError, Spent
 from benchmarks.ours import mode_and_size
 from benchmarks.places import Place, amqp_at, existing, read_line
+from redelivery.testing.brokers.ports import NotStartedError
 from redelivery.testing.brokers.real import RealBroker
+from redelivery.testing.brokers.sources import MavenJars
 
-POM = Path(__file__).with_name("java") / "pom.xml"
-BUILT = Path(__file__).with_name("out") / "java"
+JARS: Final = MavenJars(
+    "benchmark-java-clients-1",
+    (
+        "org.slf4j:slf4j-nop:2.0.13",
+        "org.apache.activemq:activemq-client-jakarta:5.18.3",
+        "org.apache.qpid:qpid-jms-client:2.6.1",
+    ),
+    tools=("java", "javac"),
+)
 NO_TRANSACTIONS: Final = frozenset(("rabbitmq",))  # over AMQP
 
 
 class JavaClient:
     """Each call is one run in the JVM; it returns the seconds that the messages took."""
 
-    def __init__(self, classpath: str) -> None:
-        self._command = ["java", "-cp", classpath, "Bench"]
+    def __init__(self) -> None:
+        """Fetch the clients the first time. Raises NotStartedError."""
+        if lacking := JARS.missing():
+            raise NotStartedError(lacking)
+        self._command = ["java", "-cp", f"{JARS.fetch()}/*", str(Path(__file__).with_name("Bench.java"))]
         self._process: subprocess.Popen[bytes] | None = None
 
     def contender(self, broker: RealBroker, protocol: str, case: str) -> Contender | None:
@@ -68,27 +77,3 @@ class JavaClient:
         except BenchmarkError:
             self.close()  # it hangs, or has ended
             raise
-
-
-def missing() -> str | None:
-    """Return what it lacks here, None: nothing."""
-    lacking = [name for name in ("java", "mvn") if shutil.which(name) is None]
-    return f"no {' and no '.join(lacking)}" if lacking else None
-
-
-@contextmanager
-def java_client() -> Iterator[JavaClient]:
-    """Compiled where that is to be done, and ended on leaving. Raises BenchmarkError where it does not compile."""
-    classpath, made = BUILT / "classpath", BUILT / "classes" / "Bench.class"
-    sources = (POM, POM.with_name("Bench.java"))
-    if not made.exists() or made.stat().st_mtime < max(source.stat().st_mtime for source in sources):
-        maven = ["mvn", "-q", "-B", "-f", str(POM), "compile", "dependency:build-classpath"]
-        maven.append(f"-Dmdep.outputFile={classpath}")
-        built = subprocess.run(maven, capture_output=True, text=True, check=False)  # noqa: S603  a fixed command
-        if built.returncode:
-            raise BenchmarkError(f"the Java client does not compile:\n{built.stdout}{built.stderr}")
-    client = JavaClient(f"{made.parent}:{classpath.read_text(encoding='utf-8').strip()}")
-    try:
-        yield client
-    finally:
-        client.close()

@@ -7,6 +7,8 @@ Every function returns what the messages took.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 from proton import Event, Link, Message, symbol
@@ -167,17 +169,9 @@ class Send(Handler):
         self.fail("a message was refused")
 
 
-def consume(place: Place, queue: str, count: int, *, read: bool = True) -> Spent:
-    return Receive(place, queue, count, read).run()
-
-
-def consume_transacted(place: Place, queue: str, count: int, *, batch: int) -> Spent:
-    return ReceiveTransacted(place, queue, count, batch).run()
-
-
-def send(place: Place, queue: str, count: int, *, window: int) -> Spent:
-    """``window``: so many are unanswered at most."""
-    return Send(place, queue, count, window).run()
+def played(handler: Callable[..., Handler], **options: Any) -> Callable[[Place, str, int], Spent]:
+    """Return what runs such a handler."""
+    return lambda place, queue, count: handler(place, queue, count, **options).run()
 
 
 def send_blocking(place: Place, queue: str, count: int) -> Spent:

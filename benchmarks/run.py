@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from cProfile import Profile
 from functools import partial
 from importlib.util import find_spec
@@ -18,7 +18,7 @@ from stomp.exception import StompException
 
 from benchmarks import by_themselves, letters, stored
 from benchmarks.cases import CASES, Contender, cannot, compare, contenders, names, once, whole
-from benchmarks.java_client import NO_TRANSACTIONS, JavaClient, java_client, missing
+from benchmarks.java_client import NO_TRANSACTIONS, JavaClient
 from benchmarks.machine import BenchmarkError, facts
 from benchmarks.places import PAIRS, BrokerPlace, Place, fake_place, key
 from benchmarks.profiles import functions_of
@@ -26,6 +26,7 @@ from benchmarks.record import Behind, Measure, Record
 from benchmarks.targets import CASES as TITLES
 from benchmarks.targets import SPEED
 from redelivery.model.errors import JMSError
+from redelivery.testing.brokers.ports import NotStartedError
 from redelivery.testing.brokers.real import RealBroker, UnavailableError, running
 
 WITHOUT_TARGET: Final = 3  # rounds at most, at a real broker
@@ -106,7 +107,7 @@ class Run:
         """Note why a broker is not there."""
         try:
             yield
-        except UnavailableError as error:
+        except (UnavailableError, NotStartedError) as error:
             self.note(f"{what}: {error}.")
 
     def real(self) -> None:
@@ -114,10 +115,8 @@ class Run:
         wanted = [pair for pair in PAIRS if any(self.cases(protocol, pair[0]) for protocol in pair[1])]
         with ExitStack() as stack:
             java = None
-            if lacking := missing():
-                self.note(f"Without the Java clients: {lacking}.")
-            elif wanted:
-                java = stack.enter_context(java_client())
+            with self.without("Without the Java clients"):
+                java = stack.enter_context(closing(JavaClient())) if wanted else None
             for name, protocols in wanted:
                 with self.without(f"Without {name}"), running(name) as broker:
                     for protocol in protocols:

@@ -32,10 +32,10 @@ class Bucket:
     ``segments``: the bytes of each, by its path.
     """
 
-    def __init__(self, application: Any) -> None:
+    def __init__(self, application: Any, name: str) -> None:
         self._application = application
         self.who = "driver"
-        self.name = f"wal-{uuid.uuid4().hex[:8]}"
+        self.name = name
         self.options: dict[str, Any] = {}
         self.clear()
 
@@ -67,12 +67,12 @@ class Bucket:
 
 
 @contextmanager
-def bucket() -> Iterator[Bucket]:
-    """An emulator with a bucket ``name``, of its own: moto has one store a process. ``options``: for fsspec."""
+def bucket(name: str = "") -> Iterator[Bucket]:
+    """An emulator with a bucket of that name, or of its own: moto has one store a process. ``options``: for fsspec."""
     import fsspec
     from moto.server import DomainDispatcherApplication, create_backend_app
 
-    found = Bucket(DomainDispatcherApplication(create_backend_app))
+    found = Bucket(DomainDispatcherApplication(create_backend_app), name or f"wal-{uuid.uuid4().hex[:8]}")
     serving = importlib.import_module("werkzeug.serving")
     server = serving.make_server("127.0.0.1", 0, found, threaded=False)  # moto looks and then writes
     thread = threading.Thread(target=server.serve_forever)

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("proton")
 
-from benchmarks import cpu, cpu_page, figures, machine, observers, page, plot, record, stored, targets
+from benchmarks import cpu, cpu_page, figures, machine, observers, page, record, stored, targets
 from benchmarks.machine import HERE, BenchmarkError
 from benchmarks.record import BARE, OURS, Behind, Measure, Record, Stored, Timing
 
@@ -109,10 +109,10 @@ def test_a_later_run_stands_in_the_place_of_what_it_measured_again(tmp_path: Pat
 
 
 def test_the_picture_has_each_case(tmp_path: Path) -> None:
-    assert plot.points(results())["STOMP: AUTO"] == [("raw client", 3.3), (BARE, 33 / 99)]
-    assert plot.points(results())["AMQP: send, persistent, one by one"] == [("Java, qpid", 0.5)]
+    assert page.points(results())["STOMP: AUTO"] == [("raw client", 3.3), (BARE, 33 / 99)]
+    assert page.points(results())["AMQP: send, persistent, one by one"] == [("Java, qpid", 0.5)]
     pytest.importorskip("matplotlib")
-    plot.write(results(), tmp_path / "plot.png")
+    page.draw(results(), tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 

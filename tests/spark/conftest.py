@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,23 +61,7 @@ def place(request: pytest.FixtureRequest, broker: EmbeddedBroker, tmp_path: Path
 @pytest.fixture(scope="session")
 def s3() -> Iterator[dict[str, Any]]:
     """The storage options of an S3 emulator with the bucket ``wal``."""
-    import fsspec
-    from moto.server import DomainDispatcherApplication, create_backend_app
+    from benchmarks.spark_requests import bucket
 
-    # One request at a time: unlike S3, moto looks and then writes.
-    server = importlib.import_module("werkzeug.serving").make_server(
-        "127.0.0.1", 0, DomainDispatcherApplication(create_backend_app), threaded=False
-    )
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    options = {
-        "endpoint_url": f"http://127.0.0.1:{server.port}",
-        "key": "x",
-        "secret": "x",
-        "client_kwargs": {"region_name": "eu-west-1"},
-    }
-    fsspec.filesystem("s3", **options).mkdir("wal")
-    yield options
-    server.shutdown()
-    thread.join(20)
-    server.server_close()
+    with bucket("wal") as found:
+        yield found.options
