@@ -91,7 +91,7 @@ def test_the_first_question_takes_what_is_there_and_not_a_first_segment(place: P
 
 def test_the_first_question_of_a_queue_that_is_never_empty_ends(place: Place, make: Make) -> None:
     place.send("a")
-    reader = make(availableNowIdle="60 s", availableNowMaxTime="300 ms")
+    reader = make(availableNowIdle="60 s", availableNowMaxTime="3 s")
     end = reader.latestOffset()
     assert plan(reader, reader.initialOffset(), end) == ["a"]
 
