@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import select
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.versions.taken import CLIENTS, on_windows
 
 from redelivery import UnsupportedError
 from redelivery.transports.wire import polls
+from redelivery.transports.wire.aio.runtime import LoopRuntime
 from redelivery.transports.wire.polls import READABLE, WRITABLE, Selecting
 
 SESSION = """
@@ -102,6 +105,25 @@ with asyncio.Runner(loop_factory=Proactor) as runner:
     except redelivery.UnsupportedError as error:
         print(error)
 """
+
+
+class Proactor(asyncio.SelectorEventLoop):
+    def add_reader(self, *_: object) -> Any:
+        raise NotImplementedError
+
+    def add_writer(self, *_: object) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("watch", [LoopRuntime.watch, LoopRuntime.when_writable])
+def test_a_loop_that_cannot_watch_says_so_at_the_first_socket(watch: Callable[..., None]) -> None:
+    """Where nothing had to be waited for while the connection was opened, its reader is the first."""
+
+    async def begin() -> None:
+        watch(LoopRuntime(asyncio.get_running_loop()), 0, bool)
+
+    with asyncio.Runner(loop_factory=Proactor) as runner, pytest.raises(UnsupportedError, match="Proactor cannot"):
+        runner.run(begin())
 
 
 def test_stomp_without_poll(tmp_path: Path) -> None:

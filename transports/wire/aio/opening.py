@@ -27,6 +27,17 @@ async def fulfil(wish: Opening) -> None:
             await _look_up(loop, wish)
 
 
+def watch_by(add: Callable[..., Any], descriptor: int, callback: Callable[..., object], *arguments: object) -> None:
+    """Watch a socket by ``add_reader`` or ``add_writer`` of a loop; raises UnsupportedError where it cannot."""
+    try:
+        add(descriptor, callback, *arguments)
+    except NotImplementedError:
+        raise UnsupportedError(
+            f"asyncio's {type(asyncio.get_running_loop()).__name__} cannot watch sockets: use"
+            " asyncio.Runner(loop_factory=asyncio.SelectorEventLoop); vm:// needs none"
+        ) from None
+
+
 async def _ready(add: Callable[..., Any], remove: Callable[[int], object], descriptor: int, deadline: float) -> None:
     if descriptor < 0:  # closed: the next call says so
         return
@@ -37,13 +48,7 @@ async def _ready(add: Callable[..., Any], remove: Callable[[int], object], descr
         if not ready.done():
             ready.set_result(None)
 
-    try:
-        add(descriptor, end)
-    except NotImplementedError:
-        raise UnsupportedError(
-            f"asyncio's {type(loop).__name__} cannot watch sockets: use"
-            " asyncio.Runner(loop_factory=asyncio.SelectorEventLoop); vm:// needs none"
-        ) from None
+    watch_by(add, descriptor, end)
     timer = loop.call_later(max(0.0, deadline - monotonic()), end)
     try:
         await ready

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from redelivery.transports.runtime import Owner, Task, Watch
+from redelivery.transports.wire.aio.opening import watch_by
 from redelivery.transports.wire.aio.waiter import LoopWaiter, Woken
 from redelivery.transports.wire.clock import monotonic
 
@@ -58,12 +59,12 @@ class LoopRuntime:
     def watch(self, descriptor: int, watch: Watch) -> None:
         """See `NonBlockingRuntime.watch`."""
         if descriptor >= 0 and not self.loop.is_closed():
-            self.loop.add_reader(descriptor, self._readable, descriptor, watch)
+            watch_by(self.loop.add_reader, descriptor, self._readable, descriptor, watch)
 
     def when_writable(self, descriptor: int, watch: Watch) -> None:
         """See `NonBlockingRuntime.when_writable`."""
         if descriptor >= 0 and not self.loop.is_closed():
-            self.loop.add_writer(descriptor, self._writable, descriptor, watch)
+            watch_by(self.loop.add_writer, descriptor, self._writable, descriptor, watch)
 
     def unwatch(self, descriptor: int) -> None:
         """See `NonBlockingRuntime.unwatch`."""
