@@ -275,7 +275,7 @@ def test_children_of_a_run_that_ignores_ctrl_c_do_not(run: Run) -> None:
     result.assert_outcomes(passed=1, deselected=13 + 3)
 
 
-WITHOUT_PROTON = """
+WITHOUT_LIBRARIES = """
 import sys, pytest
 
 class FirstTest:  # of each file, for what makes its parameters; the others would be made by the same
@@ -287,17 +287,22 @@ class FirstTest:  # of each file, for what makes its parameters; the others woul
             self.seen.add(collector.nodeid)
             return [] if known else None
 
-sys.modules["proton"] = None
+sys.modules |= dict.fromkeys(("proton", "pyspark", "pyarrow"))
 sys.exit(pytest.main(["--co", "-q", "-q", "-p", "no:cacheprovider"], plugins=[FirstTest()]))
 """
 
 
-def test_without_proton_every_file_is_collected_or_skipped() -> None:
-    """A new file that needs it must not turn a machine without a compiler red."""
+def test_without_the_libraries_of_extras_every_file_is_collected_or_skipped() -> None:
+    """A new file that needs one must not turn a machine red that has no compiler, or not Spark."""
     environment = {
         name: value for name, value in os.environ.items() if name not in {"CI", "REDELIVERY_REQUIRE_BROKERS"}
     }
     done = subprocess.run(  # noqa: S603  # ours
-        [sys.executable, "-c", WITHOUT_PROTON], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=200
+        [sys.executable, "-c", WITHOUT_LIBRARIES],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=200,
     )
     assert done.returncode == 0, done.stdout[-2000:]

@@ -17,7 +17,7 @@ from redelivery.broker import EmbeddedBroker
 if TYPE_CHECKING:
     from tests.spark.place import Place
 
-collect_ignore_glob = [] if importlib.util.find_spec("pyspark") else ["test_*.py"]
+collect_ignore_glob = [] if importlib.util.find_spec("pyspark") else ["*test_*.py"]  # also of its folders
 
 
 @pytest.fixture(scope="session")

@@ -19,8 +19,6 @@ from redelivery.broker import EmbeddedBroker
 from redelivery.broker.faults import Faults
 from redelivery.testing.brokers.real import RealBroker, running
 
-collect_ignore_glob = [] if importlib.util.find_spec("pyspark") else ["test_*.py"]
-
 # The names of pairs with real brokers, separated by commas: the long form, every case on each of them.
 _PAIRS = "REDELIVERY_SPARK_FAULTS"
 # The short form runs on the embedded broker, each receiver over one of the protocols.
