@@ -71,12 +71,14 @@ NOT_FIRST: Final = (
     *("test_planted*.py", "test_trace_*.py", "test_table.py", "test_structure.py"),
     *("test_store_kill.py", "test_store_memory.py", "test_store_points.py", "test_letters_without_broker.py"),
     *("test_real_brokers.py", "test_broker_ports.py", "test_*_live.py", "test_amqp_qpid_jms.py", "test_java_client.py"),
-    *("test_demo_spark.py", "test_torn_transactions.py"),
+    *("test_demo_spark.py", "test_torn_transactions.py", "tests/examples/test_docs.py", "test_pyright.py"),
 )
 # Of files that try the same again and again, or with every pair of many values, one in so many.
 FEW: Final = {
-    **{"test_wire_leader.py": 8, "test_the_same_at_a_client.py": 8, "test_amqp_hostile.py": 4},
-    **{"test_store_paging.py": 4, "test_receipts_of_odd_letters.py": 3, "test_broker_options.py": 4},
+    **{"test_wire_leader.py": 8, "test_the_same_at_a_client.py": 8, "test_amqp_hostile.py": 6},
+    **{"test_store_paging.py": 4, "test_receipts_of_odd_letters.py": 3, "test_broker_options.py": 6},
+    **{"test_receipts.py": 3, "test_corpora.py": 4, "test_mutated_files.py": 3, "test_conversions.py": 6},
+    **{"test_amqp_large.py": 3, "test_cancellation.py": 2, "test_every_call.py": 2, "test_store_files.py": 3},
 }
 # Of files whose every test starts programs, the one that it has.
 ONE_OF: Final = {
