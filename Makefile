@@ -34,7 +34,7 @@ demo: $(VENV)/.ready-$(subst $(comma),+,$(or $(EXTRAS),cli))  ## what redelivery
 # Tests start many Python processes, each of which would compile every module anew.
 test test-all nightly: export PYTHONDONTWRITEBYTECODE =
 
-test: $(READY)   ## each rule once, in two minutes; where Java and Maven, or Docker, are there, with real brokers (Spark: EXTRAS=dev,amqp,spark)
+test: $(READY)   ## each rule once, in two to three minutes; where Java and Maven, or Docker, are there, with real brokers (Spark: EXTRAS=dev,amqp,spark)
 	@$(BIN)/python -m pytest -n auto $(ARGS)
 
 test-all: $(READY)  ## every test
