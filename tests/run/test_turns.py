@@ -145,3 +145,42 @@ def test_a_rule_of_tasks_has_one_event_loop_but_where_it_is_about_that(pytester:
     assert len(alone) == 20
     assert {"asyncio", "uvloop"} < {value for each in alone for value in each}
     assert len(found("loop.py::test_alone[")) == 40
+
+
+OF_OURS = """
+import pytest
+
+class Kind:
+    broker, cannot = None, {}
+    def __init__(self, name): self.name = name
+
+PAIRS = [Kind("vm"), Kind("stomp-embedded"), Kind("amqp-embedded")]
+
+@pytest.mark.parametrize("mode", ["auto", "client"])
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_modes(pair, mode): pass
+
+@pytest.mark.parametrize("shell", ["threads", "asyncio"])
+@pytest.mark.parametrize("number", range(20))
+def test_shells(number, shell): pass
+"""
+
+
+def test_a_rule_of_our_side_has_each_mode_on_one_embedded_pair_and_one_of_the_client_has_one_shell(
+    pytester: pytest.Pytester,
+) -> None:
+    place = pytester.mkdir("tests") / "client"
+    place.mkdir()
+    for file in (pytester.path / "test_close.py", pytester.path / "test_counts.py", place / "test_it.py"):
+        file.write_text(OF_OURS, encoding="utf-8")
+    options = ("-p", "no:cacheprovider", "--import-mode=importlib", "--collect-only", "-q")
+    lines = pytester.runpytest_subprocess(*options).outlines
+    modes = [line.rpartition("-")[2] for line in lines if "test_close.py::test_modes" in line]
+    assert sorted(modes) == ["auto]", "client]"]
+    assert sum("test_counts.py::test_modes" in line for line in lines) == 6
+    shells = [
+        line.partition("[")[2].strip("]").split("-") for line in lines if "client/test_it.py::test_shells" in line
+    ]
+    assert len(shells) == 20
+    assert {each for values in shells for each in values} > {"threads", "asyncio"}
+    assert sum("test_close.py::test_shells" in line for line in lines) == 40
