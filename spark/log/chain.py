@@ -15,8 +15,6 @@ from redelivery.spark.log.uncommitted import InDoubtSegment
 from redelivery.spark.log.wal import Wal
 from redelivery.spark.rows.digests import Key
 
-__all__ = ["SegmentChain"]
-
 
 class SegmentChain:
     """One lane's end of the log, in one thread; made after the query has taken its epoch.

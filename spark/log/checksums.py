@@ -11,8 +11,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-__all__ = ["CHECKSUM", "UNREADABLE", "checksum"]
-
 CHECKSUM: Final = b"checksum"
 UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError, SystemError, LookupError)
 """Errors of pyarrow over bytes that are not what was written."""

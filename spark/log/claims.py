@@ -17,8 +17,6 @@ from typing import Any, Final, Self
 
 from redelivery.transports.wire.clock import utc_now
 
-__all__ = ["Claim"]
-
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 _DEAD: Final = frozenset("TtZXx")  # stopped, traced, zombie, dead
 _ours: set[tuple[str, int]] = set()  # (location, epoch) of the queries of this process

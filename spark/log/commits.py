@@ -25,8 +25,6 @@ from redelivery.spark.log.segments import segment_attempt, segment_rows
 from redelivery.spark.log.store.interface import DamagedError, SegmentStore, Tombstone
 from redelivery.spark.log.uncommitted import UncommittedIds
 
-__all__ = ["Commits", "Part"]
-
 _KEPT: Final = 100  # records; an attempt that sleeps for longer is fenced, and its messages are in doubt
 
 

@@ -15,8 +15,6 @@ from redelivery.spark.log.segments import Extent, segment_extent
 from redelivery.spark.log.store.interface import DamagedError, Tombstone
 from redelivery.spark.log.wal import Wal
 
-__all__ = ["DataLossError", "Survey", "loss", "older_copy", "survey_batch", "survey_chain"]
-
 
 class DataLossError(JMSError):
     """A segment that Spark asks for is gone or damaged; its messages were taken from the broker."""

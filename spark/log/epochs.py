@@ -16,8 +16,6 @@ from redelivery.spark.log.names import EPOCHS, leading_number, read_json, to_jso
 from redelivery.spark.log.store.interface import DELETED, SegmentStore, StoreError
 from redelivery.transports.wire.clock import monotonic
 
-__all__ = ["Epochs", "FencedError"]
-
 PATIENCE: Final = 5.0  # seconds: what a query that was asked to end needs for it
 _LOOK: Final = 0.1
 _KEPT: Final = 8  # more than one, so that a listing taken during a deletion is never empty

@@ -5,8 +5,6 @@ from __future__ import annotations
 from redelivery.spark.log.names import ATTEMPTS, QUARANTINE, batch_name, leading_number
 from redelivery.spark.log.store.interface import SegmentStore
 
-__all__ = ["FailedBatches"]
-
 
 class FailedBatches:
     """The part of a log that counts them."""

@@ -17,8 +17,6 @@ from redelivery.policies.destinations.patterns import matches
 from redelivery.spark.log.names import IDENTITY, read_json, to_json
 from redelivery.spark.log.store.interface import SegmentStore, StoreError
 
-__all__ = ["SOURCE", "check_source", "made_identity", "read_identity"]
-
 _VERSION: Final = 2
 SOURCE: Final = "source"
 _NEW: Final = (

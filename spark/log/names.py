@@ -29,30 +29,6 @@ from typing import Any, Final
 
 from redelivery.spark.log.store.interface import SegmentStore, StoreError
 
-__all__ = [
-    "ATTEMPTS",
-    "COMMITS",
-    "EPOCHS",
-    "FOLDERS",
-    "HEADS",
-    "IDENTITY",
-    "IN_DOUBT",
-    "LOST",
-    "PLANS",
-    "QUARANTINE",
-    "SEGMENTS",
-    "Extent",
-    "SegmentName",
-    "batch_name",
-    "leading_number",
-    "numbers_of",
-    "prefix_of",
-    "read_json",
-    "segment_names",
-    "to_json",
-    "unconfirmed",
-]
-
 IDENTITY: Final = "_wal.json"
 SEGMENTS: Final = "seg"
 HEADS: Final = "heads"

@@ -13,8 +13,6 @@ from collections.abc import Iterable
 from redelivery.spark.log.names import HEADS, LOST, PLANS, SegmentName, batch_name, leading_number
 from redelivery.spark.log.store.interface import SegmentStore
 
-__all__ = ["Records"]
-
 
 class Records:
     """The folders ``heads``, ``lost`` and ``plans`` of one store. Methods raise StoreError when the store fails."""

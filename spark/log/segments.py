@@ -15,20 +15,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from redelivery.spark.log.checksums import CHECKSUM, UNREADABLE, checksum
-from redelivery.spark.log.names import Extent
+from redelivery.spark.log.names import Extent as Extent  # readers of a segment ask for both here
 from redelivery.spark.log.store.interface import DamagedError, StoreError
 from redelivery.spark.rows.digests import SIZE, Key
-
-__all__ = [
-    "Extent",
-    "SegmentError",
-    "SegmentWriter",
-    "segment_attempt",
-    "segment_batches",
-    "segment_extent",
-    "segment_keys",
-    "segment_rows",
-]
 
 VERSION: Final = 4
 _WITHOUT: Final = (b"1", b"2")  # versions without checksums

@@ -20,8 +20,6 @@ from redelivery.spark.log.segments import segment_keys
 from redelivery.spark.log.store.interface import DamagedError, SegmentStore, StoreError, Tombstone
 from redelivery.spark.rows.digests import Key
 
-__all__ = ["InDoubtSegment", "UncommittedIds"]
-
 log = logging.getLogger(__name__)
 
 

@@ -13,8 +13,6 @@ from typing import Final, Protocol
 
 from redelivery.model.errors import ConfigError
 
-__all__ = ["Credentials", "read_password", "tls_context"]
-
 _LONGEST: Final = 65_536  # bytes of a password's file
 
 

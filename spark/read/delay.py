@@ -7,8 +7,6 @@ from math import inf
 from redelivery.spark.options.query import SourceOptions
 from redelivery.transports.wire.clock import monotonic
 
-__all__ = ["TriggerDelay"]
-
 
 class TriggerDelay:
     """The clock of one query. Its first batch does not wait, so that a restart goes on with what is pending."""

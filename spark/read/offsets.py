@@ -8,8 +8,6 @@ from typing import Any, Final, Literal
 
 import redelivery
 
-__all__ = ["DriverOffset", "ExecutorOffset", "parse_offset"]
-
 VERSION: Final = 1
 
 

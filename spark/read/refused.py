@@ -13,8 +13,6 @@ from pyspark.sql.datasource import DataSourceStreamReader
 
 from redelivery.model.errors import ConfigError
 
-__all__ = ["RefusedReader", "is_runner"]
-
 _RUNNER: Final = "python_streaming_source_runner"
 
 

@@ -26,8 +26,6 @@ from redelivery.spark.rows.schema import shown
 from redelivery.spark.versions import ReadMaxRows, SupportsTriggerAvailableNow
 from redelivery.transports.wire.clock import monotonic
 
-__all__ = ["DataLossError", "JmsStreamReader", "row_limit"]
-
 log = logging.getLogger(__name__)
 
 

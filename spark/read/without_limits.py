@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from redelivery.spark.read.driver import DriverStreamReader
     from redelivery.spark.read.executor import ExecutorStreamReader
 
-__all__ = ["UnlimitedStreamReader"]
-
 _FIRST: Final = 10.0  # seconds for the first question, where availableNowMaxTime says nothing
 _WRAPPED: Final = (
     "spark.sql.streaming.triggerAvailableNowWrapper.enabled is set, and with it Spark 4.0 and 4.1 may give batches "

@@ -16,8 +16,6 @@ import redelivery
 from redelivery.spark.log.store.interface import Data, SegmentStore, StoreError, Tombstone, opened
 from redelivery.spark.log.store.locations import PACKAGES
 
-__all__ = ["FsspecStore"]
-
 _REFUSED: Final = 412
 _CONFLICT: Final = 409  # S3's answer to a PUT while another request for the name is under way: ask again
 _TRIES: Final = 5

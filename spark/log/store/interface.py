@@ -18,18 +18,6 @@ import pyarrow as pa
 import redelivery
 from redelivery.spark.log.checksums import UNREADABLE
 
-__all__ = [
-    "DELETED",
-    "PROBES",
-    "DamagedError",
-    "Data",
-    "SegmentStore",
-    "StoreError",
-    "Tombstone",
-    "check_create_if_absent",
-    "opened",
-]
-
 Data: TypeAlias = bytes | bytearray | memoryview
 """What can be written; a pyarrow.Buffer too."""
 

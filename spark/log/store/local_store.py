@@ -18,8 +18,6 @@ import redelivery
 from redelivery.spark.log.store.interface import DELETED, Data, SegmentStore, StoreError, Tombstone, opened
 from redelivery.transports.wire.clock import epoch_ms
 
-__all__ = ["LocalStore"]
-
 _TEMPORARY: Final = ".tmp-"
 _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from redelivery.model.errors import ConfigError
 
-__all__ = ["PACKAGES", "check_location"]
-
 LOCAL: Final = ("file", "local")
 PACKAGES: Final = {  # who brings the file system of a scheme
     "s3": "s3fs",

@@ -9,8 +9,6 @@ from redelivery.model.errors import ConfigError
 from redelivery.spark.log.store.interface import SegmentStore
 from redelivery.spark.log.store.locations import LOCAL, check_location
 
-__all__ = ["open_store"]
-
 
 def open_store(location: str, storage_options: Mapping[str, Any] | None = None) -> SegmentStore:
     """The store of a path, a ``file:`` URL, or the URL of an object store (``s3://bucket/folder``).

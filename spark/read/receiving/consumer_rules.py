@@ -9,8 +9,6 @@ from redelivery.policies.prefetch import MAX_PREFETCH, PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.spark.options.query import SourceOptions
 
-__all__ = ["policy", "window"]
-
 _AHEAD: Final = 16 << 20  # bytes, of all consumers together
 
 

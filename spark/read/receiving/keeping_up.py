@@ -11,8 +11,6 @@ from redelivery.model.messages import Message
 from redelivery.model.values import to_epoch_ms
 from redelivery.transports.wire.clock import epoch_ms
 
-__all__ = ["KeepingUp"]
-
 _CALLS: Final = 8
 _FULL: Final = 0.625  # of these; with a backlog, a broker's window that is used up makes some short too
 _AT_ONCE: Final = 0.002  # seconds; what comes later was waited for
