@@ -21,10 +21,9 @@ from redelivery.model.events import (
 )
 from redelivery.model.tracing import Server
 from redelivery.model.version import VERSION
-from redelivery.otel.firsts import FirstDeliveries
 from redelivery.otel.metrics import Instruments
 from redelivery.otel.names import RECEIVING, of_number
-from redelivery.otel.spans import SessionSpans
+from redelivery.otel.spans import FirstDeliveries, SessionSpans
 
 _CONVENTIONS = "https://opentelemetry.io/schemas/1.44.0"
 _OVER = (Acknowledged, DeadLettered, Discarded)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from contextvars import Token
 from time import time_ns
@@ -10,20 +12,59 @@ from typing import Final
 from opentelemetry.context import Context, attach, detach, get_current
 from opentelemetry.metrics import Histogram
 from opentelemetry.propagators.textmap import TextMapPropagator
-from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, get_current_span, set_span_in_context
+from opentelemetry.trace import (
+    Link,
+    Span,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    get_current_span,
+    set_span_in_context,
+)
 from opentelemetry.trace import Tracer as SpanMaker
 
 from redelivery.model.destinations import Destination
-from redelivery.model.events import Delivered
+from redelivery.model.events import Delivered, MessageEvent
 from redelivery.model.messages import Message
 from redelivery.model.tracing import Server
 from redelivery.otel import names
-from redelivery.otel.firsts import FirstDeliveries
 from redelivery.otel.metrics import Instruments
 from redelivery.otel.names import Attributes
 from redelivery.otel.propagation import extract, inject
 
+_REMEMBERED: Final = 10_000  # messages
 _SECOND: Final = 1_000_000_000  # nanoseconds
+
+
+class FirstDeliveries:
+    """First deliveries by message id: of this process, neither consumed nor dead letters yet, the latest ones."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._spans: OrderedDict[str, SpanContext] = OrderedDict()
+
+    def note(self, event: MessageEvent, span: SpanContext) -> None:
+        """Remember that a message is delivered in this span, for the first time."""
+        identifier = event.message_id
+        if identifier is None or not span.is_valid:
+            return
+        with self._lock:
+            self._spans[identifier] = span
+            if len(self._spans) > _REMEMBERED:
+                self._spans.popitem(last=False)
+
+    def of(self, event: MessageEvent) -> SpanContext | None:
+        """The span of its first delivery; None where that was elsewhere, or is forgotten."""
+        identifier = event.message_id
+        return None if identifier is None else self._spans.get(identifier)
+
+    def forget(self, event: MessageEvent) -> None:
+        """Forget a message that is not delivered again."""
+        if self._spans:
+            identifier = event.message_id
+            if identifier is not None:
+                self._spans.pop(identifier, None)
 
 
 class SpanStep:

@@ -267,7 +267,7 @@ OUR_OWN = {
         "counting.of(letters)",
         "sys.stdout",
         "file",
-    },  # as_json: cli/parts/lines.py
+    },  # as_json: cli/dlq/files.py
     "cli/dlq/receipts.py": {"count", "counts[name]", "text"},
     "cli/dlq/shown.py": {"when", "line"},
     "cli/messages.py": {"sent", "body", "body + b'\\n'"},  # what is received, where no terminal is

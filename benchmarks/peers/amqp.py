@@ -19,9 +19,9 @@ from typing import Any
 
 from benchmarks.peers.amqp_feed import Encoded, Feed, described, frame, symbol, ubyte
 from benchmarks.peers.server import Server, listen, parse_queue
-from redelivery.broker.servers.amqp.codec.coordination import read_request
 from redelivery.broker.servers.amqp.codec.data import described as descriptor
 from redelivery.broker.servers.amqp.codec.data import places
+from redelivery.broker.servers.amqp.links.coordinator import read_request
 from redelivery.transports.amqp.codec.encoding import write_text
 from redelivery.transports.amqp.codec.values import read
 

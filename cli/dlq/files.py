@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterable
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated, Any
 
 import typer
 
+from redelivery import Message
 from redelivery.cli.dlq.options import Group_, Limit, Receipts, Yes
 from redelivery.cli.parts.broker import Broker, with_broker
-from redelivery.cli.parts.lines import read, write
 from redelivery.cli.parts.looking import looking
 from redelivery.cli.parts.progress import Counting
-from redelivery.cli.parts.shown import visible
+from redelivery.cli.parts.shown import as_json, visible
 from redelivery.cli.parts.target import NothingError, Queue, Where, nothing_in
 from redelivery.cli.parts.work import cut_short, meant, receipts_folder
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError
 from redelivery.operate.letters.receipts import importing
 from redelivery.operate.letters.receipts.writer import ReceiptWriter
+from redelivery.operate.letters.records import from_record, to_record
 from redelivery.operate.letters.routes import new_run
 from redelivery.operate.letters.selection import Selection
 
@@ -92,3 +95,24 @@ def import_letters(
             importing.send(connection, target, letters, writer, counting.show)
             writer.end(len(letters))
     print(f"{len(letters)} sent to {visible(target)}")
+
+
+def write(letters: Iterable[Message], file: IO[str]) -> int:
+    """Write each as a line; how many they are."""
+    count = 0
+    for letter in letters:
+        file.write(as_json(to_record(letter)) + "\n")
+        count += 1
+    return count
+
+
+def read(line: str, number: int) -> tuple[dict[str, Any], Message]:
+    """The record in a line, and its message. Raises ConfigError: it was not written by `write`."""
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise ConfigError(f"line {number} is not JSON, as export writes it: {error}") from error
+    try:
+        return record, from_record(record)
+    except (ValueError, ConfigError) as error:
+        raise ConfigError(f"line {number}: {error}") from error

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any, TypeVar, Unpack, cast
 
 from redelivery.client.aio.made import Made
+from redelivery.client.aio.publisher import Publisher as AioPublisher
 from redelivery.client.containers.base import BaseContainer
 from redelivery.client.containers.lanes import AIO_MAKERS, MAKERS
 from redelivery.client.containers.plan import Counters
@@ -25,18 +26,70 @@ from redelivery.client.entry import aio_factory as aio
 from redelivery.client.entry import sync_factory as sync
 from redelivery.client.entry.metrics import RunningApp
 from redelivery.client.entry.probes import probes
-from redelivery.client.entry.publishing import AioAppPublisher, AppPublisher
 from redelivery.client.observing.log_lines import WORKERS
 from redelivery.client.options import CONNECTION_DEFAULTS, CONNECTION_SYNONYMS, ConnectionKeywords, merge_options
+from redelivery.client.sync.publisher import Publisher
 from redelivery.model.callables import COROUTINE, check_runs, deferred, name_of
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import ConfigError, unseen
+from redelivery.model.errors import ConfigError, IllegalStateError, unseen
 from redelivery.model.suggestions import suggesting
 from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.transports.failover import is_failover
 
 log = logging.getLogger(WORKERS)
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class _OfApp:
+    """The app's connection, while it runs."""
+
+    def __init__(self, running: RunningApp) -> None:
+        self._running = running
+
+    def check_open(self, action: str) -> None:
+        """Raise where the app does not run, or its connection is closed or lost."""
+        self._connection(action).check_open(action)
+
+    def _connection(self, action: str) -> Any:
+        connection = self._running.connection
+        if connection is None:
+            raise IllegalStateError(f"{action}: the app is not connected: its publisher sends while the app runs")
+        return connection
+
+
+class AppPublisher(_OfApp, Publisher):
+    """`redelivery.Publisher` over the connection of an app. `close` leaves it open: the end of the app closes it."""
+
+    def __init__(self, running: RunningApp, url: str, close_timeout: float) -> None:
+        _OfApp.__init__(self, running)
+        Publisher.__init__(self, lambda: self._connection("send").session(), self.check_open, url, close_timeout)
+
+    def close(self) -> None:
+        """Do nothing: other threads may be sending."""
+
+    def forget(self) -> None:
+        """The connection is closed, and its sessions with it."""
+        with self._lock:
+            self._lanes.clear()
+
+
+class AioAppPublisher(_OfApp, AioPublisher):
+    """The same, `redelivery.aio.Publisher`."""
+
+    def __init__(self, running: RunningApp, url: str) -> None:
+        _OfApp.__init__(self, running)
+        AioPublisher.__init__(self, self._session, self.check_open, url)
+
+    async def close(self) -> None:
+        """Do nothing: other tasks may be sending."""
+
+    def forget(self) -> None:
+        """The connection is closed, and its sessions with it."""
+        self._sessions.clear()
+        self._free.clear()
+
+    async def _session(self) -> Any:
+        return await self._connection("send").session()
 
 
 class App:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from redelivery.model.errors import InvalidSelectorError
 from redelivery.model.selectors import logic, numbers
 from redelivery.model.selectors.logic import Evaluate, Lookup, Operand
-from redelivery.model.selectors.parsing import position
+from redelivery.model.selectors.parsing import invalid, position
 from redelivery.model.selectors.patterns import LikePattern
-from redelivery.model.selectors.problems import invalid
 
 if TYPE_CHECKING:
     from redelivery.model.selectors.parsing import Node

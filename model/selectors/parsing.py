@@ -1,12 +1,16 @@
-"""The tree of a selector, by lark; refused are what is no selector, and what is too long or nested too deeply."""
+"""The tree of a selector, by lark's LALR parser (JMS 3.1 §3.8.1.1 and §3.8.1.2), or where it is wrong, or too long or
+nested too deeply.
+
+What an operator may stand between is checked in `building`, which can say better what is wrong: `sum` stands here also
+where JMS wants an identifier.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from redelivery.model.selectors.grammar import GRAMMAR
-from redelivery.model.selectors.problems import invalid
+from redelivery.model.errors import InvalidSelectorError
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -14,6 +18,10 @@ if TYPE_CHECKING:
     Branch: TypeAlias = Tree[Token]
     Node: TypeAlias = Branch | Token | None
 
+# A currency sign may begin one of Java's identifiers, as `$` may.
+_CURRENCY: Final = r"$\xa2-\xa5\u20a0-\u20c0"
+_ENDS: Final = rf"(?![\w{_CURRENCY}])"  # no number or reserved word ends within a word
+_EXPONENT: Final = r"(?:e[+-]?[0-9]+)"
 LONGEST: Final = 32_768  # characters
 DEEPEST: Final = 100  # operators and brackets around each other: each takes a frame of Python's stack
 _MEANT: Final = {  # what other languages write
@@ -27,10 +35,68 @@ _MEANT: Final = {  # what other languages write
     "#": "JMS has no comments",
     ";": "a selector is one condition, without a semicolon",
 }
+_AROUND: Final = 60  # characters that are shown before and after the place
+
+
+def _reserved(word: str) -> str:
+    return rf"/{word}{_ENDS}/i"
+
+
+GRAMMAR: Final = rf"""
+?start: disjunction
+?disjunction: conjunction (_OR conjunction)*
+?conjunction: _negated (_AND _negated)*
+_negated: negation | _condition
+negation: NOT _negated
+_condition: sum | comparison | between | like | membership | nullness
+comparison: sum (EQUAL | UNEQUAL | LESS | LESS_OR_EQUAL | GREATER | GREATER_OR_EQUAL) sum
+between: sum [NOT] _BETWEEN sum _AND sum
+like: sum [NOT] _LIKE STRING [_ESCAPE STRING]
+membership: sum [NOT] _IN "(" STRING ("," STRING)* ")"
+nullness: sum _IS [NOT] _NULL
+?sum: product ((PLUS | MINUS) product)*
+?product: _factor ((TIMES | DIVIDED_BY) _factor)*
+_factor: signed | _atom
+signed: (PLUS | MINUS) _factor
+_atom: identifier | string | exact | approximate | truth | group
+identifier: IDENTIFIER
+string: STRING
+exact: EXACT
+approximate: APPROXIMATE
+truth: TRUE | FALSE
+group: "(" disjunction ")"
+
+_AND.3: {_reserved("and")}
+_OR.3: {_reserved("or")}
+NOT.3: {_reserved("not")}
+_BETWEEN.3: {_reserved("between")}
+_LIKE.3: {_reserved("like")}
+_ESCAPE.3: {_reserved("escape")}
+_IN.3: {_reserved("in")}
+_IS.3: {_reserved("is")}
+_NULL.3: {_reserved("null")}
+TRUE.3: {_reserved("true")}
+FALSE.3: {_reserved("false")}
+IDENTIFIER.1: /(?:[^\W0-9]|[{_CURRENCY}])[\w{_CURRENCY}]*/
+APPROXIMATE.2: /(?:(?:[0-9]+\.[0-9]*|\.[0-9]+){_EXPONENT}?|[0-9]+{_EXPONENT})[fd]?{_ENDS}|[0-9]+[fd]{_ENDS}/i
+EXACT.2: /(?:0x[0-9a-f]+|[0-9]+)l?{_ENDS}/i
+STRING: /'(?:[^']|'')*'/
+EQUAL: "="
+UNEQUAL: "<>"
+LESS: "<"
+LESS_OR_EQUAL: "<="
+GREATER: ">"
+GREATER_OR_EQUAL: ">="
+PLUS: "+"
+MINUS: "-"
+TIMES: "*"
+DIVIDED_BY: "/"
+%ignore /[ \t\f\r\n]+/
+"""
 
 
 def parse_tree(text: str) -> Branch:
-    """The tree of a selector, by the rules of `grammar`.
+    """The tree of a selector, by the rules of `GRAMMAR`.
 
     Raises:
         InvalidSelectorError: it does not follow the grammar; the error shows where.
@@ -121,3 +187,20 @@ def _wanted(expected: set[str]) -> str:
         if terminal in expected:
             return words
     return ""
+
+
+def invalid(text: str, position: int, problem: str) -> InvalidSelectorError:
+    """The error, to be raised; ``position`` counts from 0, and the length of ``text`` is its end."""
+    before, after = text[:position], text[position:]
+    line = before.rpartition("\n")[2]
+    head = line if len(line) <= _AROUND else "…" + line[-_AROUND:]
+    rest = after.partition("\n")[0]
+    tail = rest if len(rest) <= _AROUND else rest[:_AROUND] + "…"
+    where = f"at character {position + 1}" if after else "at its end"
+    shown = (head + tail).translate(_BLANKS)
+    return InvalidSelectorError(
+        f"the selector is not valid {where}: {problem}\n    {shown}\n    {' ' * len(head)}^", position=position
+    )
+
+
+_BLANKS: Final = {code: " " for code in (*range(32), 127)}  # the caret stands below what it points at

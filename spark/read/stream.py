@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from math import inf
 from types import FrameType
 from typing import Any
 
@@ -19,7 +20,6 @@ from redelivery.spark.log.store.interface import DamagedError, Tombstone
 from redelivery.spark.log.store.opening import open_store
 from redelivery.spark.log.wal import SegmentName, Wal
 from redelivery.spark.options.query import SourceOptions
-from redelivery.spark.read.delay import TriggerDelay
 from redelivery.spark.read.refused import is_runner
 from redelivery.spark.rows.check import check_segment
 from redelivery.spark.rows.schema import shown
@@ -145,3 +145,20 @@ def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # as si
     """Let the runner's `finally` call `stop()`. Spark sends the signal twice, and the second would interrupt that."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(0)
+
+
+class TriggerDelay:
+    """The clock of one query. Its first batch does not wait, so that a restart goes on with what is pending."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._least = options.min_messages_per_batch
+        self._delay = options.max_trigger_delay
+        self._planned = -inf
+
+    def least(self) -> int:
+        """The messages without which no batch begins now; 1 once `maxTriggerDelay` has passed."""
+        return 1 if monotonic() - self._planned >= self._delay else max(1, self._least)
+
+    def planned(self) -> None:
+        """A batch begins."""
+        self._planned = monotonic()

@@ -13,9 +13,8 @@ from redelivery.model.destinations import Queue
 from redelivery.model.errors import ConfigError
 from redelivery.operate.letters.fingerprints import WAYS, Fingerprints, LetterTraits
 from redelivery.operate.letters.folding import LetterFailure, folded
-from redelivery.operate.letters.states.resolved import NotResolvedError, Resolution, Resolutions
+from redelivery.operate.letters.states.resolved import NotResolvedError, ReleaseName, Resolution, Resolutions
 from redelivery.operate.letters.states.seen import SeenFingerprints, UnknownFingerprintError
-from redelivery.operate.letters.states.versions import ReleaseName
 
 ONE, TWO = "1" * 12, "2" * 12
 NOW = datetime.now(UTC)

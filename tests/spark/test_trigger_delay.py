@@ -13,9 +13,9 @@ from tests.spark.streams import ALL, drained, readers, rows
 from redelivery import ConfigError
 from redelivery.broker import EmbeddedBroker
 from redelivery.spark.options.query import SourceOptions
-from redelivery.spark.read.delay import TriggerDelay
 from redelivery.spark.read.driver import DriverStreamReader
 from redelivery.spark.read.executor import ExecutorStreamReader
+from redelivery.spark.read.stream import TriggerDelay
 
 Make = Callable[..., Any]
 
@@ -91,7 +91,7 @@ def test_a_full_store_does_not_wait(place: Place) -> None:
 
 def test_the_delay_is_counted_from_the_last_batch(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("redelivery.spark.read.delay.monotonic", lambda: now[0])
+    monkeypatch.setattr("redelivery.spark.read.stream.monotonic", lambda: now[0])
     delay = TriggerDelay(place.options(minMessagesPerBatch=7))
     assert delay.least() == 1
     delay.planned()

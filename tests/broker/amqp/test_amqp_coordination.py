@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from redelivery.broker.servers.amqp.codec.coordination import DischargeRequest, read_any, read_request
+from redelivery.broker.servers.amqp.links.coordinator import DischargeRequest, read_any, read_request
 from redelivery.model.errors import MessageFormatError
 
 DECLARE = b"\0Sw\0S1\xc0\2\1@"

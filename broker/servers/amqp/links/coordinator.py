@@ -2,13 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
-from redelivery.broker.servers.amqp.codec.coordination import read_request
 from redelivery.broker.servers.amqp.codec.outcomes import ACCEPTED, finish, finish_declared
 from redelivery.broker.servers.amqp.commands import Declare, Discharge, LinkCommand, RefusedTransfer
 from redelivery.broker.servers.amqp.links.incoming import IncomingLink
-from redelivery.model.errors import JMSError
+from redelivery.model.errors import JMSError, MessageFormatError
+from redelivery.transports.amqp.codec.sections import VALUE, body_sections, find
+from redelivery.transports.amqp.codec.values import read
+
+_USUAL_DECLARES: Final = frozenset((b"\0Sw\0S1E", b"\0Sw\0S1\xc0\1\0", b"\0Sw\0S1\xc0\2\1@"))
+_USUAL_DISCHARGE: Final = b"\0Sw\0S2\xc0"
+_DECLARE: Final = (0x31, "amqp:declare:list")
+_DISCHARGE: Final = (0x32, "amqp:discharge:list")
+
+
+@dataclass(frozen=True, slots=True)
+class DischargeRequest:
+    """The end of a transaction; ``fail`` undoes it."""
+
+    transaction: bytes
+    fail: bool
+
+
+def read_request(raw: bytes | bytearray) -> DischargeRequest | None:
+    """A message to the coordinator; None is a declare. Raises MessageFormatError."""
+    size = len(raw)  # what clients send as a rule needs no parser
+    if size < 11 and bytes(raw) in _USUAL_DECLARES:
+        return None
+    if _is_usual_discharge(raw, size):
+        return DischargeRequest(bytes(raw[11:-1]), raw[-1:] == b"A")
+    return read_any(raw)
+
+
+def read_any(raw: bytes | bytearray) -> DischargeRequest | None:
+    """The same, in every form that AMQP allows."""
+    body = find(raw)[4]
+    sections = body_sections(raw, body) if body >= 0 else []
+    if len(sections) != 1 or sections[0][0] != VALUE or raw[sections[0][1]] != 0:
+        raise MessageFormatError("a message to the coordinator is a declare or a discharge")
+    kind, at = read(raw, sections[0][1] + 1)
+    fields, _ = read(raw, at)
+    if kind in _DECLARE:
+        return None
+    if kind not in _DISCHARGE or not isinstance(fields, list) or not fields or not isinstance(fields[0], bytes):
+        raise MessageFormatError("a message to the coordinator is a declare or a discharge with a transaction's id")
+    return DischargeRequest(fields[0], len(fields) > 1 and fields[1] is True)
+
+
+def _is_usual_discharge(raw: bytes | bytearray, size: int) -> bool:
+    if size <= 12 or raw[:7] != _USUAL_DISCHARGE or raw[8:10] != b"\2\xa0":
+        return False
+    return raw[7] == size - 8 and raw[10] == size - 12 and raw[-1] in b"AB"
 
 
 class CoordinatorLink(IncomingLink):
