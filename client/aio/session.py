@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Self, Unpack, cast
 
 from redelivery.client.aio.browser import QueueBrowser
@@ -199,7 +200,7 @@ class Session(MakesConsumers):
             IllegalStateError: the session is closed (JMS 3.1, `Message.acknowledge`), or INDIVIDUAL mode and no
                 message.
         """
-        await self._core.inside("acknowledge", lambda: self._acknowledge(message))
+        await self._core.inside("acknowledge", partial(self._acknowledge, message))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Self]:

@@ -143,8 +143,9 @@ class Ledger(Waiting):
         """AUTO and DUPS_OK: its listener has returned. True: acknowledge it; False after a recover in the listener."""
         if delivery.state is not HELD:
             return False
-        self._drop_from_hand(delivery, GONE)
-        self._settle_close(delivery.link.consumer)
+        consumer = self._drop_from_hand(delivery, GONE)
+        if consumer.stage is CLOSING:
+            self._settle_close(consumer)
         return True
 
     def accepted(self, deliveries: Iterable[Received]) -> None:
@@ -158,8 +159,9 @@ class Ledger(Waiting):
         """INDIVIDUAL: True: acknowledge it; False where it is not held, or ``redeliveries`` is of a stale object."""
         if delivery not in self.held or delivery.redeliveries != redeliveries:
             return False
-        self._drop_from_hand(delivery, GONE)
-        self._settle_close(delivery.link.consumer)
+        consumer = self._drop_from_hand(delivery, GONE)
+        if consumer.stage is CLOSING:
+            self._settle_close(consumer)
         return True
 
     def covered(self) -> tuple[Received, ...]:
@@ -358,11 +360,12 @@ class Ledger(Waiting):
             self.put_back(delivery)
         return stale
 
-    def _drop_from_hand(self, delivery: Received, state: State) -> None:
+    def _drop_from_hand(self, delivery: Received, state: State) -> ConsumerState:
         del self.held[delivery]
         consumer = delivery.link.consumer
         consumer.held -= 1
         delivery.state = state
+        return consumer
 
     def _settle_close(self, consumer: ConsumerState) -> None:
         """Finish a deferred close as soon as the consumer holds nothing."""

@@ -61,39 +61,31 @@ class SessionCore(SessionState):
 
     # who may come in
 
-    def enter(self, action: str, patience: float | None = None) -> bool:
-        """Take `use` for a public call, which releases it, unless this raises or is False. Called uninterruptibly.
-
-        False: a call that has ended goes on with its dead letter (`carry_out`) for longer than ``patience`` seconds;
-        None: as long as that takes.
+    def _wait_to_enter(self, action: str, patience: float | None) -> bool:
+        """Take `use` for a public call though somebody has it; see `inside`.
 
         Raises:
             IllegalStateError: another thread is inside, a listener has the session, or the session is closed.
-            ConnectionLostError: the connection is gone.
         """
-        if not self.use.acquire(blocking=False):
-            if not self.visitors and not self.listens:
-                raise self._busy(action)
-            # another thread only closes a consumer or sets a listener; a callback's own call waits for that, too
-            waits = patience is not None and self.finisher is not None
-            if not self.enter_patiently(patience if waits and patience is not None else self.options.close_timeout):
-                if waits:
-                    return False
-                raise self._busy(action)
-        entered = False
-        try:
-            if self.unfinished:
-                late = None if patience is None else self.now() + patience
-                if not self.do(finish(self, late)):
-                    return False
-            if self.needs_check:
-                problem = self.ended(action) or self.listened(action)
-                if problem is not None:
-                    raise problem
-            entered = True
-        finally:
-            if not entered:
-                self.use.release()
+        if not self.visitors and not self.listens:
+            raise self._busy(action)
+        # another thread only closes a consumer or sets a listener; a callback's own call waits for that, too
+        waits = patience is not None and self.finisher is not None
+        if self.enter_patiently(patience if waits and patience is not None else self.options.close_timeout):
+            return True
+        if waits:
+            return False
+        raise self._busy(action)
+
+    def _may_begin(self, action: str, patience: float | None) -> bool:
+        """Go on with what a call has left, and look whether the session is open; for the holder of `use`."""
+        if self.unfinished:
+            late = None if patience is None else self.now() + patience
+            if not self.do(finish(self, late)):
+                return False
+        problem = (self.ended(action) or self.listened(action)) if self.needs_check else None
+        if problem is not None:
+            raise problem
         return True
 
     def enter_patiently(self, timeout: float) -> bool:
@@ -101,7 +93,15 @@ class SessionCore(SessionState):
         return take(self.use, timeout)
 
     def inside(self, action: str, step: Callable[[], T], patience: float | None = None, late: T | None = None) -> T:
-        """`enter`, ``step``, and out again; ``late``: what it returns where it came in too late."""
+        """Do the ``step`` of a public call, with `use`.
+
+        Where a call that has ended goes on with its dead letter (`carry_out`) for longer than ``patience`` seconds,
+        return ``late``; None: as long as that takes.
+
+        Raises:
+            IllegalStateError: another thread is inside, a listener has the session, or the session is closed.
+            ConnectionLostError: the connection is gone.
+        """
         try:
             return self._inside(action, step, patience, late)
         except BaseException as error:
@@ -113,12 +113,15 @@ class SessionCore(SessionState):
 
     @protected
     def _inside(self, action: str, step: Callable[[], T], patience: float | None, late: T | None) -> T:
-        if not self.enter(action, patience):
+        use = self.use
+        if not use.acquire(blocking=False) and not self._wait_to_enter(action, patience):
             return late  # type: ignore[return-value]  # given with ``patience``
         try:
+            if (self.unfinished or self.needs_check) and not self._may_begin(action, patience):
+                return late  # type: ignore[return-value]  # as above
             return step()
         finally:
-            self.use.release()
+            use.release()
 
     def leave(self) -> None:
         """Release `use`."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Self, Unpack, cast
 
 from redelivery.client.arguments import (
@@ -194,7 +195,7 @@ class Session(MakesConsumers):
             IllegalStateError: the session is closed (JMS 3.1, `Message.acknowledge`), or INDIVIDUAL mode and no
                 message.
         """
-        self._core.inside("acknowledge", lambda: self._acknowledge(message))
+        self._core.inside("acknowledge", partial(self._acknowledge, message))
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:

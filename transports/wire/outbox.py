@@ -56,7 +56,8 @@ class Outbox:
             if not self._lock.acquire(timeout=_LONGEST_WRITE):
                 raise IllegalStateError("a signal handler cannot write while it interrupts a write of its own thread")
             try:
-                self.check()
+                if self.refusal is not None:
+                    self.check()
                 left = self._push_all(parts, done)
             finally:
                 self._lock.release()
@@ -70,7 +71,8 @@ class Outbox:
 
     def later(self, data: bytes, done: list[None] | None = None) -> None:
         """Send whole frames soon; ``done`` as for `write`. Raises ConnectionLostError."""
-        self.check()
+        if self.refusal is not None:
+            self.check()
         # no lock: only its holder takes something out of the list, and to add to it is one step
         self._waiting.append(data)
         if done is not None:
@@ -154,6 +156,8 @@ class Outbox:
 
     def _next(self) -> bytes:
         """The bytes that leave next: all that waits together where that is small, for fewer system calls."""
+        if len(self._waiting) == 1:
+            return self._waiting.pop(0)
         waiting = self._waiting[:]  # others may add to it
         count = len(waiting)
         if count > 1 and sum(map(len, waiting)) > _JOINED:
@@ -161,6 +165,6 @@ class Outbox:
             while size + len(waiting[count]) <= _JOINED:
                 size += len(waiting[count])
                 count += 1
-        data = waiting[0] if count == 1 else b"".join(waiting[:count])
+        data = b"".join(waiting[:count])
         del self._waiting[:count]
         return data
