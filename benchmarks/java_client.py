@@ -9,7 +9,7 @@ from typing import Final
 from benchmarks.cases import Contender
 from benchmarks.machine import BenchmarkError, Spent
 from benchmarks.ours import mode_and_size
-from benchmarks.places import Place, amqp_at, existing, read_line
+from benchmarks.places import Place, existing, read_line
 from redelivery.testing.brokers.ports import NotStartedError
 from redelivery.testing.brokers.real import RealBroker
 from redelivery.testing.brokers.sources import MavenJars
@@ -45,8 +45,7 @@ class JavaClient:
         elif broker.name == "hornetq" or (transacted and broker.name in NO_TRANSACTIONS):
             return None
         else:
-            prefix = amqp_at(broker.name).queue_prefix if sends else existing(broker.name)
-            name, url = "Java qpid-jms", broker.urls["amqp"]
+            name, url, prefix = "Java qpid-jms", broker.urls["amqp"], existing(broker.name)
         verb = f"send {size or 1}" if sends else f"consume {int(mode)} {size}"
 
         def run(_place: Place, queue: str, count: int) -> Spent:

@@ -128,13 +128,15 @@ class BrokerPlace:
     def prepare(self, messages: int, size: int = 1024, kind: str = "text") -> str:
         assert kind == "text", "a real broker is given texts only"
         queue = f"{self._prefix}.{next(self._numbers)}"
-        if messages:
-            with redelivery.connect(self.url) as connection, connection.session() as session:
-                producer = session.producer(queue, persistent=False)
-                for first in range(0, messages, CHUNK):
-                    sent = [producer.send_async("x" * size) for _ in range(first, min(messages, first + CHUNK))]
-                    for each in sent:
-                        each.result(ANSWER_TIMEOUT)
+        with redelivery.connect(self.url) as connection, connection.session() as session:
+            producer = session.producer(queue, persistent=False)
+            if not messages:  # the same queue for all who send: RabbitMQ makes one that is not durable for qpid-jms
+                producer.send("made")
+                session.consumer(queue).receive(ANSWER_TIMEOUT)
+            for first in range(0, messages, CHUNK):
+                sent = [producer.send_async("x" * size) for _ in range(first, min(messages, first + CHUNK))]
+                for each in sent:
+                    each.result(ANSWER_TIMEOUT)
         return queue
 
     def finish(self, queue: str, *, sent: int | None = None, acked: int | None = None) -> None:

@@ -146,7 +146,7 @@ class Send(Handler):
     """simple_send, with a window: sends while there is credit, counts what is accepted."""
 
     def __init__(self, place: Place, queue: str, count: int, window: int) -> None:
-        super().__init__(place, amqp_at(place.broker).queue_prefix + queue, count, 0)
+        super().__init__(place, existing(place.broker) + queue, count, 0)
         self.window, self.sent = window, 0
 
     def begin(self) -> None:
@@ -176,10 +176,10 @@ def played(handler: Callable[..., Handler], **options: Any) -> Callable[[Place, 
 
 def send_blocking(place: Place, queue: str, count: int) -> Spent:
     """Persistent, one by one: BlockingConnection."""
-    its = amqp_at(place.broker)
+    option = Queue(amqp_at(place.broker).queue_capability)
     connection = BlockingConnection(place.url, timeout=PATIENCE, allowed_mechs=mechanisms(place))
     try:
-        sender = connection.create_sender(its.queue_prefix + queue, options=Queue(its.queue_capability))
+        sender = connection.create_sender(existing(place.broker) + queue, options=option)
         watch = Stopwatch()
         for number in range(count):
             sender.send(Message(id=str(number), body=BODY, durable=True))
