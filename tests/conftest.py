@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import gc
 import importlib.util
 import os
@@ -90,6 +91,16 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return forms.ignored(config, collection_path) or None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> list[pytest.Item] | None:
+    mine = name.startswith(("test", "Test"))
+    return [] if mine and forms.unmade(collector, name, getattr(obj, "pytestmark", ())) else None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The time of a test is its own, not that of the broker, or of Spark, that is started before the first."""
@@ -134,20 +145,24 @@ def _skipped_where_it_lacks(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    with hangs.bounded(item), _skipped_where_it_lacks(item):
+    hangs.bound(item)
+    with _skipped_where_it_lacks(item):
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    with hangs.bounded(item, call=True), _skipped_where_it_lacks(item):
+    with _skipped_where_it_lacks(item):
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    with hangs.bounded(item):
+    hangs.bound(item)  # again: pytest ends it where a call failed
+    try:
         done = yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
     left = signal.getsignal(signal.SIGINT)
     left = getattr(left, "before", left)  # the guard of a connection that a fixture holds
     if left is not signal.default_int_handler and threading.current_thread() is threading.main_thread():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final, TypeVar
@@ -43,17 +43,10 @@ ONE_PAIR: Final = ("test_canary.py", "test_receipts.py", "test_receipts_of_odd_l
 ONE_OF_A_PROTOCOL: Final = (
     *("test_ack_modes.py", "test_batches.py", "test_body_type.py", "test_browser.py", "test_close.py"),
     *("test_connecting.py", "test_container_outages.py", "test_epochs.py", "test_events.py", "test_first_delivery.py"),
-    *(
-        "test_java_faults.py",
-        "test_kinds.py",
-        "test_limit_over_losses.py",
-        "test_listeners.py",
-        "test_order.py",
-        "test_raw_bodies.py",
-    ),
-    *("test_receive_body.py", "test_reconnect.py", "test_recover.py", "test_repeated_sends.py", "test_request.py"),
-    *("test_rollback.py", "test_sessions_apart.py", "test_spread.py", "test_threads.py", "test_timing.py"),
-    *("test_undone_sends.py", "test_volume.py"),
+    *("test_java_faults.py", "test_kinds.py", "test_limit_over_losses.py", "test_listeners.py", "test_order.py"),
+    *("test_raw_bodies.py", "test_receive_body.py", "test_reconnect.py", "test_recover.py", "test_repeated_sends.py"),
+    *("test_request.py", "test_rollback.py", "test_sessions_apart.py", "test_spread.py", "test_threads.py"),
+    *("test_timing.py", "test_undone_sends.py", "test_volume.py"),
 )
 KILLS: Final = ("test_kills.py",)  # which name their pair otherwise
 TRACES: Final = "traces/test_traces.py"
@@ -105,6 +98,7 @@ MARKERS: Final = (
 )
 
 
+_LONGER: Final = {FIRST: ("long_form", "short_form"), SHORT: ("long_form",)}
 _Kind = TypeVar("_Kind")
 
 
@@ -140,6 +134,10 @@ def _possible(broker: str) -> bool:
     return wanted(broker) and missing(broker) is None
 
 
+def _named(config: pytest.Config) -> bool:
+    return any("::" in each for each in config.args)
+
+
 def brief() -> bool:
     """Whether this run has a choice of the tests, in one of the forms of ``make test``."""
     return form() in (FIRST, SHORT)
@@ -161,15 +159,29 @@ def every(number: int) -> int:
 
 
 def kinds(config: pytest.Config, function: pytest.Function, suite: Sequence[_Kind]) -> Sequence[_Kind]:
-    """The pairs of the suite that a test of tests/conformance runs on; one at least, for `leave_out` to leave out."""
-    if not brief() or any("::" in each for each in config.args):
+    """The pairs of a suite, or targets, that a test runs on; one at least, for `leave_out` to leave out."""
+    if not brief() or _named(config):
         return suite
     return [kind for kind in suite if _on(kind, function)] or suite[:1]
 
 
+def ignored(config: pytest.Config, file: Path) -> bool:
+    """Whether this form has nothing of a file: it is not even imported."""
+    return form() == FIRST and not _named(config) and any(map(file.match, NOT_FIRST))
+
+
+def unmade(collector: pytest.Collector, name: str, marks: Iterable[pytest.Mark]) -> bool:
+    """Whether this form has no test of a function, or of a class, whatever the parameters: to make them takes long."""
+    if not brief() or _named(collector.config):
+        return False
+    if form() == FIRST and ONE_OF.get(collector.path.name, name) != name:
+        return True
+    return any(mark.name in _LONGER[form()] and not mark.kwargs for mark in (*collector.iter_markers(), *marks))
+
+
 def leave_out(config: pytest.Config, items: list[pytest.Item], possible: Callable[[pytest.Item], bool]) -> None:
     """Deselect what this form has not, and what is not possible on this machine; pytest's last line counts it."""
-    if any("::" in each for each in config.args):
+    if _named(config):
         return
     kept = [item for item in items if possible(item) and (not brief() or _in_form(item))]
     if brief():
@@ -202,9 +214,7 @@ def _once(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
     """Each rule once: of the tests that differ only in their protocol or kind of event loop, one, in turns."""
     alike: dict[str, list[pytest.Item]] = {}
     for item in items:
-        one = ONE_OF.get(item.path.name, getattr(item, "originalname", ""))
-        left_out = item.get_closest_marker("short_form") or any(map(item.path.match, NOT_FIRST))
-        if not left_out and one == getattr(item, "originalname", ""):
+        if not item.get_closest_marker("short_form"):
             alike.setdefault(_rule(item), []).append(item)
     numbers: Counter[str] = Counter()
     for rule, found in alike.items():

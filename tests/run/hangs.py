@@ -9,26 +9,18 @@ from __future__ import annotations
 
 import faulthandler
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
 
-SECONDS: Final = float(os.environ.get("REDELIVERY_TEST_HANGS_AFTER") or 600)  # in a fixture, or beyond a time-out
+SECONDS: Final = float(os.environ.get("REDELIVERY_TEST_HANGS_AFTER") or 600)  # in its fixtures, beyond its time-out
 
 
-@contextmanager
-def bounded(item: pytest.Item, *, call: bool = False) -> Iterator[None]:
-    """A phase of a test; all threads' stacks go to standard error before the process ends."""
-    seconds = SECONDS + (_timeout(item) if call else 0)
+def bound(item: pytest.Item) -> None:
+    """A test up to its tear-down, or that: all threads' stacks go to standard error before the process ends."""
     stderr = item.config.stash[fault_handler_stderr_fd_key]  # what it was before pytest captured it
-    faulthandler.dump_traceback_later(seconds, exit=True, file=stderr)
-    try:
-        yield
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+    faulthandler.dump_traceback_later(SECONDS + _timeout(item), exit=True, file=stderr)
 
 
 def _timeout(item: pytest.Item) -> float:

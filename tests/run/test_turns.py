@@ -43,7 +43,7 @@ def test_alike_tests_are_one_in_the_first_form_and_on_real_brokers_one_in_turn(
     run_there = partial(pytester.runpytest_subprocess, "-p", "no:cacheprovider", "--import-mode=importlib")
     run_there("-k", "test_modes").assert_outcomes(passed=5, deselected=11)
     os.environ["REDELIVERY_FORM"] = "first"  # which the fixture sets back
-    run_there().assert_outcomes(passed=2 + 3, deselected=11)
+    run_there().assert_outcomes(passed=2 + 3, deselected=10)
 
 
 OF_A_PROTOCOL = """

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.run import forms
 from tests.traces.runner import Runs
 from tests.traces.scenario import scenarios
 from tests.traces.targets import TARGETS
 
-PLAYED = [
-    pytest.param(name, target.name, id=f"{target.name}-{name}")
-    for target in TARGETS.values()
-    for name, scenario in scenarios().items()
-    if target.plays(scenario)
-]
-
-
 _SECONDS = 240  # for those before it, too: they are played side by side, and again where the machine held one up
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    targets = forms.kinds(metafunc.config, metafunc.definition, list(TARGETS.values()))
+    played = [(name, each.name) for each in targets for name, scenario in scenarios().items() if each.plays(scenario)]
+    metafunc.parametrize(("scenario", "target"), played, ids=[f"{target}-{name}" for name, target in played])
+
+
 @pytest.mark.timeout(_SECONDS + 60)
-@pytest.mark.parametrize(("scenario", "target"), PLAYED)
 def test_scenario(scenario: str, target: str, runs: Callable[[str], Runs]) -> None:
     outcome = runs(target).outcome(scenario, target, timeout=_SECONDS)
 
