@@ -204,11 +204,7 @@ class Faults:
         return self._disk_full
 
     def before_sync(self) -> None:
-        """For the core: its store is about to be written.
-
-        Raises:
-            ResourceAllocationError: a planned failure.
-        """
+        """For the core: its store is about to be written. Raises ResourceAllocationError: a planned failure."""
         cleared = self._cleared
         fault = self._strike(_SYNC, sockets=True) if self._planned else None
         if fault is not None and fault.action is Action.ERROR:

@@ -33,11 +33,7 @@ _parents: set[str] = set()  # the names of those that ran before a fork()
 
 
 def register(broker: RunningBroker) -> None:
-    """Make a started broker known.
-
-    Raises:
-        IllegalStateError: another broker of that name runs in this process.
-    """
+    """Make a started broker known. Raises IllegalStateError: another broker of that name runs in this process."""
     with _lock:
         other = _running.get(broker.name)
         if other is not None:

@@ -8,9 +8,9 @@ from typing import Final
 
 from redelivery.broker.engine.stored import StoredMessage, carried, detached
 from redelivery.model.content.bodies import RawBody
+from redelivery.model.content.dead_letters import ORIGINAL_DESTINATION
 from redelivery.model.destinations import Destination
 from redelivery.model.values import Body, Value, from_epoch_ms
-from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION
 from redelivery.transports.dialects.artemis import ORIGINAL_ADDRESS
 
 # A property that a server adds where a message could not be translated whole, as ActiveMQ Classic does over STOMP.

@@ -21,6 +21,7 @@ from redelivery.client.observing.log_lines import (
 )
 from redelivery.client.observing.passports import Passports
 from redelivery.model.content.bodies import RawBody, named, readable_of
+from redelivery.model.content.dead_letters import FAILURE_CAUSE, ORIGINAL_DELIVERY_MODE, PASSPORT
 from redelivery.model.content.headers import COPIED
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import (
@@ -35,13 +36,7 @@ from redelivery.model.errors import (
 from redelivery.model.messages import Message
 from redelivery.model.passport import Passport, write_passport
 from redelivery.model.values import Value, to_epoch_ms
-from redelivery.policies.dead_letter_headers import (
-    FAILURE_CAUSE,
-    ORIGINAL_DELIVERY_MODE,
-    PASSPORT,
-    copy_properties,
-    dead_letter_properties,
-)
+from redelivery.policies.dead_letter_headers import copy_properties, dead_letter_properties
 from redelivery.policies.dead_letters import CopyTo, Decision, Discard, Native
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.transports.seam import NO_ANSWER, Peer

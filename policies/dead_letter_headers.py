@@ -18,21 +18,6 @@ from redelivery.model.content.dead_letters import (
 from redelivery.model.destinations import Destination
 from redelivery.model.values import Value
 
-__all__ = [
-    "DELIVERY_COUNT",
-    "FAILED_AT",
-    "FAILURE_CAUSE",
-    "ORIGINAL_DELIVERY_MODE",
-    "ORIGINAL_DESTINATION",
-    "ORIGINAL_EXPIRATION",
-    "PASSPORT",
-    "RUN",
-    "application_properties",
-    "copy_properties",
-    "dead_letter_properties",
-    "is_broker_owned",
-]
-
 RUN: Final = "redeliveryRun"
 """A property of a letter that a command has moved: the name of its run; or has put back: also its number there."""
 

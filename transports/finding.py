@@ -29,11 +29,7 @@ class Finder(Protocol):
         """Check whether nothing is known of the destination yet, and something must be."""
 
     def find(self, destination: Destination) -> Flow[None]:
-        """Find it.
-
-        Raises:
-            ConnectionLostError, RequestTimeoutError: the broker does not answer.
-        """
+        """Find it. Raises ConnectionLostError, RequestTimeoutError: the broker does not answer."""
 
     def forget(self, destination: Destination) -> None:
         """Forget what was found of the destination, as it is not so any more."""

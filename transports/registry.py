@@ -38,11 +38,7 @@ _SYNONYMS = {
 
 @cache
 def transport_class(scheme: str) -> type[Transport]:
-    """The class behind a scheme.
-
-    Raises:
-        ConfigError: no installed package offers the scheme.
-    """
+    """The class behind a scheme. Raises ConfigError: no installed package offers the scheme."""
     try:
         loaded: type[Transport] = _entry_point(scheme).load()
     except ModuleNotFoundError as error:

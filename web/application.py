@@ -255,11 +255,7 @@ async def _form(request: Request) -> dict[str, str]:
 def console(
     settings: ConsoleSettings, *, hosts: Iterable[str] = LOOPBACK, token: str | None = None, calls: Calls | None = None
 ) -> Guard:
-    """The ASGI application.
-
-    Raises:
-        ConfigError: there is no broker; or the token is too short.
-    """
+    """The ASGI application. Raises ConfigError: there is no broker; or the token is too short."""
     if not settings.sites:
         raise ConfigError("the console needs a broker's URL")
     return Application(settings, hosts=hosts, token=token, calls=calls or Calls()).guard

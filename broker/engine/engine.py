@@ -251,11 +251,7 @@ class Engine:
         dispatch.enlisted = False
 
     def commit(self, transaction: Transaction, now: int) -> None:
-        """Do all of it.
-
-        Raises:
-            TransactionRolledBackError: there is no room for the sends; nothing was done.
-        """
+        """Do all of it. Raises TransactionRolledBackError: there is no room for the sends; nothing was done."""
         check_open(transaction)
         freed = sum(dispatch.message.size for dispatch in transaction.acknowledged)
         try:

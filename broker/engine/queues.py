@@ -17,7 +17,7 @@ from redelivery.broker.store.places import Places
 from redelivery.model.destinations import Destination, SubscriptionName, Topic
 from redelivery.model.selectors.selector import Selector
 from redelivery.policies.brokers.classic.arrivals import Eviction
-from redelivery.policies.destinations.map import matches
+from redelivery.policies.destinations.patterns import matches
 
 SUBSCRIPTION: Final = "topic-subscription://"  # how the names of bound queues begin; no client can consume one by name
 

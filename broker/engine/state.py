@@ -24,7 +24,7 @@ from redelivery.model.errors import (
     ResourceAllocationError,
     UnsupportedError,
 )
-from redelivery.policies.destinations.map import matches
+from redelivery.policies.destinations.patterns import matches
 
 TEMPORARY: Final = ("temp-queue://", "temp-topic://")  # the broker's own names; they exist for a while
 

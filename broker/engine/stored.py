@@ -11,11 +11,11 @@ from types import MappingProxyType
 from typing import Final, Protocol, TypeAlias
 
 from redelivery.model.content.bodies import RawBody, body_bytes, decoded, is_nested
+from redelivery.model.content.dead_letters import ORIGINAL_DESTINATION
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import IllegalStateError, InvalidDestinationError, MessageFormatError
 from redelivery.model.messages import Message
 from redelivery.model.values import Body, Long, Value, to_epoch_ms
-from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION
 
 _NO_PROPERTIES: Final[Mapping[str, Value]] = MappingProxyType({})
 _OVERHEAD: Final = 256  # bytes charged for a message without body and properties

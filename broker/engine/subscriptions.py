@@ -294,27 +294,8 @@ class CreditSubscription(Subscription):
 
     __slots__ = ("credit",)
 
-    def __init__(
-        self,
-        destination: Destination,
-        outbox: DispatchOutbox,
-        *,
-        no_local: bool = False,
-        origin: str = "",
-        named: SubscriptionName | None = None,
-        client_id: str | None = None,
-        exclusive: bool = False,
-    ) -> None:
-        super().__init__(
-            destination,
-            outbox,
-            prefetch=0,
-            no_local=no_local,
-            origin=origin,
-            named=named,
-            client_id=client_id,
-            exclusive=exclusive,
-        )
+    def __init__(self, destination: Destination, outbox: DispatchOutbox, **more: Any) -> None:
+        super().__init__(destination, outbox, prefetch=0, **more)
         self.credit = 0
 
     @property

@@ -20,7 +20,7 @@ from redelivery.cli.parts.shown import CUT, as_json, complain, visible
 from redelivery.cli.parts.tables import print_table
 from redelivery.cli.parts.target import AsJson, Queue, Where, nothing_in
 from redelivery.cli.parts.work import meant
-from redelivery.model.content.dead_letters import DeadLetterInfo
+from redelivery.model.content.dead_letters import PASSPORT, DeadLetterInfo
 from redelivery.model.errors import ConfigError
 from redelivery.operate.letters.fingerprints import By, Fingerprints, traits
 from redelivery.operate.letters.groups import Group, described, described_letter, group
@@ -28,7 +28,6 @@ from redelivery.operate.letters.records import to_record
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.letters.states.resolved import Resolution
 from redelivery.operate.shown import number_of
-from redelivery.policies.dead_letter_headers import PASSPORT
 
 _LONG: Final = 2000  # characters of a value that `show` prints
 _LISTS: Final = ("stack", "attempts")  # of a passport, which is in what a dead letter says

@@ -18,11 +18,7 @@ _POLL: Final = 0.1
 
 @contextmanager
 def probes(app: RunningApp, port: int, bind: str) -> Iterator[int]:
-    """Serve the pages meanwhile; the port, of which 0 takes a free one.
-
-    Raises:
-        ConfigError: the port cannot be had.
-    """
+    """Serve the pages meanwhile; the port, of which 0 takes a free one. Raises ConfigError: the port cannot be had."""
     try:
         server = _ProbeServer((bind, port), type("_PagesOfApp", (_Pages,), {"app": app, "page": staticmethod(_page())}))
     except (OSError, OverflowError) as error:

@@ -79,11 +79,7 @@ class Temporaries:
         return new
 
     def now(self, destination: Destination) -> Destination:
-        """The destination in its place.
-
-        Raises:
-            InvalidDestinationError: nothing.
-        """
+        """The destination in its place. Raises InvalidDestinationError: nothing."""
         if destination not in self._gone:
             return destination
         new = self._gone[destination]

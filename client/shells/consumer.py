@@ -145,11 +145,7 @@ class BaseConsumer(Generic[BodyT]):
         return [made[each] for each in hand]
 
     def _typed(self, deadline: float | None, hand: list[Received]) -> Flow[Any]:
-        """The next message, its body a T; see `receive` there.
-
-        Raises:
-            MessageFormatError: the body does not convert.
-        """
+        """The next message, its body a T; see `receive` there. Raises MessageFormatError: the body does not convert."""
         delivery = yield from self._awaited(deadline, hand)
         if delivery is None:
             return None

@@ -42,11 +42,7 @@ def broker_j_names(connection: Connection) -> tuple[str, ...]:
 
 
 def broker_j_queues(connection: Connection, names: Iterable[str]) -> dict[str, ObservedQueue]:
-    """The queues among these names that exist.
-
-    Raises:
-        JMSError: the broker does not answer, or refuses.
-    """
+    """The queues among these names that exist. Raises JMSError: the broker does not answer, or refuses."""
     found = {}
     for name in names:
         answer = _asked(connection, {"type": _QUEUE, "operation": "getStatistics", **_at(name)})

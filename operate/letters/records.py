@@ -15,19 +15,13 @@ from typing import Any, Final
 
 from redelivery.client.entry.sync import Connection
 from redelivery.model.content.bodies import is_nested, readable_of
-from redelivery.model.content.dead_letters import EXPIRED
+from redelivery.model.content.dead_letters import EXPIRED, FAILURE_CAUSE, ORIGINAL_DESTINATION, PASSPORT
 from redelivery.model.destinations import read_destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError, MessageFormatError
 from redelivery.model.messages import Message
 from redelivery.model.passport import passport_record, read_passport, write_passport
 from redelivery.model.values import Byte, Float, Long, Short, Value, body_kind, to_epoch_ms
-from redelivery.policies.dead_letter_headers import (
-    FAILURE_CAUSE,
-    ORIGINAL_DESTINATION,
-    PASSPORT,
-    RUN,
-    dead_letter_properties,
-)
+from redelivery.policies.dead_letter_headers import RUN, dead_letter_properties
 
 _WHOLE: Final[Mapping[type, str]] = {Byte: "$byte", Short: "$short", Long: "$long"}
 _READ: Final[Mapping[str, Callable[[Any], Any]]] = {

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import Final, TypeAlias
 
+from redelivery.model.content.dead_letters import ORIGINAL_DESTINATION
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
 from redelivery.operate.letters.records import dead_letter_record, failed_properties
 from redelivery.operate.shown import number_of
-from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION, RUN, application_properties
+from redelivery.policies.dead_letter_headers import RUN, application_properties
 
 REPLAYED: Final = "redeliveryReplay"
 """A property of what was replayed: of which run."""

@@ -13,6 +13,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from redelivery.client.entry.sync import Connection
+from redelivery.model.content.dead_letters import ORIGINAL_DESTINATION
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import InvalidDestinationError, UnsupportedError
 from redelivery.model.messages import Message
@@ -20,7 +21,6 @@ from redelivery.model.selectors.selector import Selector
 from redelivery.model.values import Value, to_epoch_ms
 from redelivery.operate.management.interface import Management, PartlyReceived
 from redelivery.operate.management.opening import EXAMPLES, INSTEAD, management_of
-from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION
 
 _kept: Final[WeakKeyDictionary[Connection, dict[str, list[Message] | None]]] = WeakKeyDictionary()
 

@@ -18,9 +18,7 @@ from typing import Final, Generic, TypeVar
 
 from redelivery.model.destinations import Destination, check_spelling, destination, read_destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError
-from redelivery.policies.destinations.patterns import ONE, REST, covers, matches, words_of
-
-__all__ = ["DestinationMap", "MapEntry", "matches"]
+from redelivery.policies.destinations.patterns import ONE, REST, covers, words_of
 
 T = TypeVar("T")
 

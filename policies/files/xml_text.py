@@ -21,11 +21,7 @@ class Node:
         self._element = Tree.Element(name, {key: checked_text(value) for key, value in attributes.items()})
 
     def add(self, name: str, text: str | None = None, attributes: Mapping[str, str] = _NO_ATTRIBUTES) -> Node:
-        """A child, which is returned.
-
-        Raises:
-            ConfigError: a value has characters that XML does not hold.
-        """
+        """A child, which is returned. Raises ConfigError: a value has characters that XML does not hold."""
         child = Node(name, attributes)
         if text:
             child._element.text = checked_text(text)

@@ -27,223 +27,137 @@ _A_BINDING: Final = "destination with a queue, which the broker binds to the exc
 _ALL_COLUMNS: Final = "leave it out: every row has all columns, so select those that you want after load()"
 
 # Names without case, dots, dashes and underscores; an option's name is shown, any other text is the advice itself.
-_SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
+_SYNONYMS: Final[Mapping[str, str]] = {
     _URL: (
-        *(
-            "broker",
-            "brokers",
-            "brokerurl",
-            "brokeruri",
-            "uri",
-            "host",
-            "hosts",
-            "hostname",
-            "port",
-            "server",
-            "address",
-        ),
-        *("servers", "connection", "connectionfactory", "connectionstring", "bootstrapservers", "endpoint", "jmsurl"),
-        *("kafkabootstrapservers", "serviceurl", "adminurl", "providerurl", "brokerhost", "brokerport", "addresses"),
-        *("jmsproviderurl", "jndi", "javanamingproviderurl", "initialcontextfactory", "connectionfactoryname"),
-        *("javanamingfactoryinitial", "messageconsumerfactory", "kinesisendpointurl", "eventhubsconnectionstring"),
+        "broker brokers brokerurl brokeruri uri host hosts hostname port server address servers connection "
+        "connectionfactory connectionstring bootstrapservers endpoint jmsurl kafkabootstrapservers serviceurl "
+        "adminurl providerurl brokerhost brokerport addresses jmsproviderurl jndi javanamingproviderurl "
+        "initialcontextfactory connectionfactoryname javanamingfactoryinitial messageconsumerfactory "
+        "kinesisendpointurl eventhubsconnectionstring"
     ),
-    "the path of url: amqp://host/name": ("vhost", "virtualhost", "amqpvhost"),
-    "the scheme of url: stomp+ssl://host:61614 or amqps://host:5671": ("ssl", "tls", "usessl", "usetls", "sslenabled"),
+    "the path of url: amqp://host/name": "vhost virtualhost amqpvhost",
+    "the scheme of url: stomp+ssl://host:61614 or amqps://host:5671": "ssl tls usessl usetls sslenabled",
     "tlsCa": (
-        *(
-            "ca",
-            "cafile",
-            "cacert",
-            "cacerts",
-            "cabundle",
-            "truststore",
-            "truststorelocation",
-            "sslca",
-            "sslcalocation",
-        ),
-        *("ssltruststorelocation", "kafkassltruststorelocation", "tlscafile", "rootca"),
+        "ca cafile cacert cacerts cabundle truststore truststorelocation sslca sslcalocation ssltruststorelocation "
+        "kafkassltruststorelocation tlscafile rootca"
     ),
     "tlsCert": (
-        *("cert", "certfile", "certificate", "clientcert", "keystore", "keystorelocation", "sslcert", "tlscertfile"),
-        *("sslkeystorelocation", "kafkasslkeystorelocation", "sslcertificatelocation"),
+        "cert certfile certificate clientcert keystore keystorelocation sslcert tlscertfile sslkeystorelocation "
+        "kafkasslkeystorelocation sslcertificatelocation"
     ),
-    "tlsKey": ("keyfile", "clientkey", "privatekey", "sslkey", "tlskeyfile", "sslkeylocation"),
+    "tlsKey": "keyfile clientkey privatekey sslkey tlskeyfile sslkeylocation",
     "tlsKey with a key that has no pass phrase": (
-        *("keypassword", "sslkeypassword", "kafkasslkeypassword", "keystorepassword", "truststorepassword"),
+        "keypassword sslkeypassword kafkasslkeypassword keystorepassword truststorepassword"
     ),
-    "passwordFile": ("secretfile", "passfile", "credentialsfile", "credentials", "passwordpath"),
-    "passwordEnv": ("secretenv", "passwordvariable", "passwordfromenv", "envpassword"),
+    "passwordFile": "secretfile passfile credentialsfile credentials passwordpath",
+    "passwordEnv": "secretenv passwordvariable passwordfromenv envpassword",
     "password with the value: dbutils.secrets.get(…), spark.conf.get(…); or passwordFile, passwordEnv": (
-        *("passwordconf", "passwordsecret", "secretscope", "secretkey", "scope", "servicecredential"),
+        "passwordconf passwordsecret secretscope secretkey scope servicecredential"
     ),
     "leave it out: over TLS the broker's name is always verified, by the system's certificates or tlsCa": (
-        *("verifyhostname", "sslverify", "checkhostname", "sslendpointidentificationalgorithm", "insecure"),
+        "verifyhostname sslverify checkhostname sslendpointidentificationalgorithm insecure"
     ),
-    "the scheme of url: stomp://, stomp+ssl://, amqp:// or amqps://": ("protocol", "transport", "scheme"),
-    "dialect": ("brokertype", "provider", "vendor", "product"),
+    "the scheme of url: stomp://, stomp+ssl://, amqp:// or amqps://": "protocol transport scheme",
+    "dialect": "brokertype provider vendor product",
     "destination": (
-        *("queue", "queuename", "assign", "streamname", "topicpartition"),
-        *(
-            "streamarn",
-            "eventhubname",
-            "destinationname",
-            "destinationtype",
-            "from",
-            "to",
-            "channel",
-            "routingkey",
-            "jmsdestination",
-        ),
+        "queue queuename assign streamname topicpartition streamarn eventhubname destinationname destinationtype from "
+        "to channel routingkey jmsdestination"
     ),
-    _A_BINDING: ("exchange", "exchangename", "exchangenames", "exchangetype", "routingkeys", "bindingkey"),
+    _A_BINDING: "exchange exchangename exchangenames exchangetype routingkeys bindingkey",
     _NO_CLOUD: (
-        *("region", "awsaccesskey", "awssecretkey", "awssessiontoken", "rolearn", "roleexternalid", "rolesessionname"),
-        *("servicecredential", "projectid", "clientemail", "privatekey", "privatekeyid", "serviceaccount", "token"),
-        *("oauth", "saslmechanism", "authmechanism", "kafkasaslmechanism", "kafkasasljaasconfig"),
-        *("kafkasecurityprotocol", "pulsarclientauthpluginclassname", "pulsarclientauthparams"),
+        "region awsaccesskey awssecretkey awssessiontoken rolearn roleexternalid rolesessionname servicecredential "
+        "projectid clientemail privatekey privatekeyid serviceaccount token oauth saslmechanism authmechanism "
+        "kafkasaslmechanism kafkasasljaasconfig kafkasecurityprotocol pulsarclientauthpluginclassname "
+        "pulsarclientauthparams"
     ),
     _PUSHED: (
-        *("maxfetchrate", "minfetchperiod", "maxfetchperiod", "maxfetchduration", "avgtimebetweenreads"),
-        *("shardspertask", "shardfetchinterval", "coalescethresholdblocksize"),
+        "maxfetchrate minfetchperiod maxfetchperiod maxfetchduration avgtimebetweenreads shardspertask "
+        "shardfetchinterval coalescethresholdblocksize"
     ),
-    _OWN_SCHEMA: ("schema", "inferschema", "format", "charset", "encoding", "header", "multiline"),
-    "destinations": ("queues", "queuenames", "destinationnames", "destinationlist"),
-    _A_TOPIC: ("topic", "topicname", "topicid", "subscribe"),
-    _SEVERAL_TOPICS: ("topics", "topicspattern", "subscribepattern"),
+    _OWN_SCHEMA: "schema inferschema format charset encoding header multiline",
+    "destinations": "queues queuenames destinationnames destinationlist",
+    _A_TOPIC: "topic topicname topicid subscribe",
+    _SEVERAL_TOPICS: "topics topicspattern subscribepattern",
     "subscription": (
-        *("subscriptionid", "subscriptionname", "durablesubscriptionname", "durablesubscription"),
-        *("durablesubscribername", "predefinedsubscription", "subscriptionprefix"),
+        "subscriptionid subscriptionname durablesubscriptionname durablesubscription durablesubscribername "
+        "predefinedsubscription subscriptionprefix"
     ),
-    "shared": ("sharedsubscription", "subscriptionshared", "subscriptiontype"),
-    "username": ("login", "usr", "principal", "userid", "jmsusername"),
-    "password": ("pass", "passwd", "pwd", "passcode", "secret", "jmspassword"),
-    "selector": ("messageselector", "filter", "where", "query", "condition"),
-    "walLocation": ("wal", "walpath", "waldir", "walfolder", "log", "loglocation", "segments", "segmentlocation"),
+    "shared": "sharedsubscription subscriptionshared subscriptiontype",
+    "username": "login usr principal userid jmsusername",
+    "password": "pass passwd pwd passcode secret jmspassword",
+    "selector": "messageselector filter where query condition",
+    "walLocation": "wal walpath waldir walfolder log loglocation segments segmentlocation",
     "maxMessagesPerBatch": (
-        *(
-            "maxrowspertrigger",
-            "maxfilespertrigger",
-            "maxmessages",
-            "maxrecords",
-            "maxrows",
-            "batchsize",
-            "maxbatchsize",
-        ),
-        *("maxeventspertrigger", "maxrecordsperpartition", "maxmessagesperpartition"),
-        *("maxmessagespertrigger", "maxrecordsperbatch", "maxoffsets", "limit", "maxrowsperbatch", "maxpollrecords"),
+        "maxrowspertrigger maxfilespertrigger maxmessages maxrecords maxrows batchsize maxbatchsize "
+        "maxeventspertrigger maxrecordsperpartition maxmessagesperpartition maxmessagespertrigger maxrecordsperbatch "
+        "maxoffsets limit maxrowsperbatch maxpollrecords"
     ),
-    "maxBytesPerBatch": ("maxbytespertrigger", "maxbytes", "maxbatchbytes"),
-    "numPartitions": ("partitions", "minpartitions", "parallelism", "numtasks"),
+    "maxBytesPerBatch": "maxbytespertrigger maxbytes maxbatchbytes",
+    "numPartitions": "partitions minpartitions parallelism numtasks",
     "lanes": (
-        "numfetchpartitions",
-        "maxfetchparallelism",
-        "threads",
-        "consumers",
-        "concurrency",
-        "concurrentconsumers",
-        "maxconcurrentconsumers",
-        "levelparallelism",
-        "receivers",
+        "numfetchpartitions maxfetchparallelism threads consumers concurrency concurrentconsumers "
+        "maxconcurrentconsumers levelparallelism receivers"
     ),
     "prefetch": (
-        "fetchbuffersize",
-        "maxfetchrecords",
-        "maxrecordsperfetch",
-        "maxinflight",
-        "fairness",
-        "prefetchsize",
-        "prefetchcount",
-        "queueprefetch",
-        "prefetchpolicy",
-        "consumerwindowsize",
+        "fetchbuffersize maxfetchrecords maxrecordsperfetch maxinflight fairness prefetchsize prefetchcount "
+        "queueprefetch prefetchpolicy consumerwindowsize"
     ),
     "receiveTimeout": (
-        "timeout",
-        "receivertimeout",
-        "deliverytimeout",
-        "polltimeout",
-        "polltimeoutms",
-        "kafkaconsumerpolltimeoutms",
-        "readtimeout",
+        "timeout receivertimeout deliverytimeout polltimeout polltimeoutms kafkaconsumerpolltimeoutms readtimeout"
     ),
     "maxReconnectTime": (
-        *("connecttimeout", "connectiontimeout", "reconnect", "requesttimeout", "retrytimeout", "operationtimeout"),
-        *("autoreconnect", "automaticrecovery", "networkrecoveryinterval", "topologyrecoveryenabled", "retryinterval"),
-        *("fetchoffsetnumretries", "fetchoffsetretryintervalms"),
+        "connecttimeout connectiontimeout reconnect requesttimeout retrytimeout operationtimeout autoreconnect "
+        "automaticrecovery networkrecoveryinterval topologyrecoveryenabled retryinterval fetchoffsetnumretries "
+        "fetchoffsetretryintervalms"
     ),
-    "dedupe": ("usescorrelationid", "deduplicate", "idempotent"),
-    "deadLetterQueue": (
-        *("dlq", "deadletter", "deadletteraddress", "deadletterqueuename"),
-        *("deadletterstrategy", "deadletterstrategies"),
-    ),
-    "application": ("app", "appname", "applicationname"),
-    "leave it out: each dead letter that the source sends has one": ("passport",),
-    "maxRedeliveries": (
-        "maximumredeliveries",
-        "maxretries",
-        "retries",
-        "maxattempts",
-        "redeliverypolicy",
-        "redeliverypolicies",
-    ),
-    "redeliveryDelay": ("initialredeliverydelay", "retrydelay", "backoff"),
-    "badMessages": ("mode", "onerror", "errorpolicy", "columnnameofcorruptrecord"),
-    "persistent": ("deliverymode", "persistence", "durable"),
-    "ttl": ("timetolive", "expiration", "expires"),
-    "propertiesType": ("properties", "headers", "headertype"),
+    "dedupe": "usescorrelationid deduplicate idempotent",
+    "deadLetterQueue": "dlq deadletter deadletteraddress deadletterqueuename deadletterstrategy deadletterstrategies",
+    "application": "app appname applicationname",
+    "leave it out: each dead letter that the source sends has one": "passport",
+    "maxRedeliveries": "maximumredeliveries maxretries retries maxattempts redeliverypolicy redeliverypolicies",
+    "redeliveryDelay": "initialredeliverydelay retrydelay backoff",
+    "badMessages": "mode onerror errorpolicy columnnameofcorruptrecord",
+    "persistent": "deliverymode persistence durable",
+    "ttl": "timetolive expiration expires",
+    "propertiesType": "properties headers headertype",
     _SOURCE_ACKNOWLEDGES: (
-        "ackmode",
-        "acknowledgemode",
-        "acknowledgementmode",
-        "autoack",
-        "acktype",
-        "qos",
-        "transacted",
-        "sessiontransacted",
+        "ackmode acknowledgemode acknowledgementmode autoack acktype qos transacted sessiontransacted"
     ),
-    "clientId": ("jmsclientid",),
+    "clientId": "jmsclientid",
     _OWN_CONNECTIONS: (
-        *("consumername", "consumernameprefix", "consumermode", "consumerrefreshinterval"),
-        *("registerconsumertimeoutinterval", "eventhubsconsumergroup"),
-        "groupid",
-        "groupidprefix",
-        "kafkagroupid",
-        "consumergroup",
-        "group",
+        "consumername consumernameprefix consumermode consumerrefreshinterval registerconsumertimeoutinterval "
+        "eventhubsconsumergroup groupid groupidprefix kafkagroupid consumergroup group"
     ),
     _NO_OFFSETS: (
-        *("startingoffsets", "endingoffsets", "startingoffset", "startingtimestamp", "startingoffsetsbytimestamp"),
-        *("startingposition", "initialposition", "offset", "endingtimestamp", "startingtime", "endingtime"),
-        *("startingoffsetsbytimestampstrategy", "usedeprecatedoffsetfetching", "eventhubsstartingposition"),
+        "startingoffsets endingoffsets startingoffset startingtimestamp startingoffsetsbytimestamp startingposition "
+        "initialposition offset endingtimestamp startingtime endingtime startingoffsetsbytimestampstrategy "
+        "usedeprecatedoffsetfetching eventhubsstartingposition"
     ),
-    "minMessagesPerBatch": ("minrowspertrigger", "minrows", "minmessages", "minrecords", "minbatchsize"),
-    "maxTriggerDelay": ("maxdelay", "maxbatchdelay", "maxwait", "maxwaittime"),
-    _STAYS: ("deletesubscriptiononstreamstop", "autodelete"),
-    "leave it out: the source redelivers in order": ("nonblockingredelivery",),
-    "leave it out: what goes wrong ends the query, which says why": ("exceptionlistener",),
-    "leave it out: a query is observed by Spark's own StreamingQueryListener": ("observer", "listener"),
-    "leave it out: what a task sends once, and on which brokers, stands in docs/spark/messages.md": (
-        "deduplicatesends",
-    ),
+    "minMessagesPerBatch": "minrowspertrigger minrows minmessages minrecords minbatchsize",
+    "maxTriggerDelay": "maxdelay maxbatchdelay maxwait maxwaittime",
+    _STAYS: "deletesubscriptiononstreamstop autodelete",
+    "leave it out: the source redelivers in order": "nonblockingredelivery",
+    "leave it out: what goes wrong ends the query, which says why": "exceptionlistener",
+    "leave it out: a query is observed by Spark's own StreamingQueryListener": "observer listener",
+    "leave it out: what a task sends once, and on which brokers, stands in docs/spark/messages.md": "deduplicatesends",
     "leave it out: the source looks after its connections itself": (
-        *("heartbeat", "keepalive", "closetimeout", "start", "requestedheartbeat", "requestedchannelmax"),
-        "requestedframemax",
+        "heartbeat keepalive closetimeout start requestedheartbeat requestedchannelmax requestedframemax"
     ),
-    "destination queue://orders?declare=false": ("declare", "passive", "autocreate"),
-    "leave it out: the source asks no broker's management; redelivery doctor does": ("management", "managementurl"),
-    "leave it out: Spark ends its processes itself": ("interrupts",),
+    "destination queue://orders?declare=false": "declare passive autocreate",
+    "leave it out: the source asks no broker's management; redelivery doctor does": "management managementurl",
+    "leave it out: Spark ends its processes itself": "interrupts",
     "maxRedeliveries, redeliveryDelay and deadLetterQueue say of one source what a file says of a broker": (
-        *("policies", "brokerfile", "config"),
+        "policies brokerfile config"
     ),
-    "columns": ("fields", "select", "includecolumns", "requiredcolumns"),
-    "includeProperties": ("includeheaders", "includeattributes"),
-    _ALL_COLUMNS: ("includetimestamp",),
+    "columns": "fields select includecolumns requiredcolumns",
+    "includeProperties": "includeheaders includeattributes",
+    _ALL_COLUMNS: "includetimestamp",
     "it belongs to the query, not to the source: df.writeStream.option('checkpointLocation', …)": (
-        *("checkpointlocation", "checkpoint", "checkpointdir"),
+        "checkpointlocation checkpoint checkpointdir"
     ),
 }
 _OTHER_CLIENTS: Final = ("kafka.", "pulsar.", "eventhubs.", "kinesis.", "pubsub.", "x-")
-_BY_NAME: Final = {synonym: right for right, synonyms in _SYNONYMS.items() for synonym in synonyms}
+_BY_NAME: Final = {synonym: right for right, names in _SYNONYMS.items() for synonym in names.split()}
 
 
 def unknown_name(name: str, where: str) -> str:

@@ -279,16 +279,3 @@ OPTIONS: Final = (
 def options_of(where: str) -> dict[str, Option]:
     """The options of `READ_STREAM`, `READ` or `WRITE`, by their names."""
     return {option.name: option for option in OPTIONS if where in option.where}
-
-
-def documentation(where: str) -> list[tuple[str, str, str]]:
-    """Name, default (``required`` or ``none`` where there is none) and meaning of each option, for a table."""
-    rows = []
-    for option in options_of(where).values():
-        default = (
-            "required" if where in option.required else "none" if option.default is None else f"`{option.default}`"
-        )
-        name = f"`{option.name}`" + (f" (or `{option.alias}`)" if option.alias else "")
-        meaning = f"`receiver={option.receiver}`: {option.meaning}" if option.receiver else option.meaning
-        rows.append((name, default, meaning))
-    return rows

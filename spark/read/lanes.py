@@ -6,7 +6,6 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
 
 from redelivery.model.errors import JMSError
 from redelivery.spark.log.segments import Extent, segment_extent
@@ -20,22 +19,6 @@ from redelivery.spark.read.receiving.batch_receiver import COUNTS
 from redelivery.transports.wire.clock import monotonic
 
 _STOP_SECONDS = 10.0
-
-
-class ReceiverLane(Protocol):
-    """One receiver."""
-
-    def adjust(self, *, hold: bool, pace: LanePace) -> None:
-        """See `LaneControl`."""
-
-    def counts(self) -> Mapping[str, int]:
-        """The counts of `BatchReceiver`."""
-
-    def stop(self) -> None:
-        """Have it end."""
-
-    def join(self, timeout: float) -> None:
-        """Wait until it has ended, or time is up, in seconds; then it is ended the hard way, if there is one."""
 
 
 class Lanes:
@@ -67,7 +50,9 @@ class Lanes:
         self._quiet = [0.0] * options.lanes  # since when each lane has found its queue empty; 0: it has not
         self._looked = [0.0] * options.lanes  # when it found it empty last
         self._wanted: tuple[bool, LanePace] = (False, "now")
-        self._lanes: list[ReceiverLane] = [self._start(number, epoch, unmarked) for number in range(options.lanes)]
+        self._lanes: list[ThreadLane | ProcessLane] = [
+            self._start(number, epoch, unmarked) for number in range(options.lanes)
+        ]
         self._depth = QueueDepth(options)
 
     def wait_for_rows(
@@ -181,9 +166,8 @@ class Lanes:
         for lane in self._lanes:
             lane.adjust(hold=wanted[0], pace=wanted[1])
 
-    def _start(self, number: int, epoch: int, unmarked: Sequence[SegmentName] | None) -> ReceiverLane:
-        kind: Callable[..., ReceiverLane] = ThreadLane if self._options.lanes == 1 else ProcessLane
-        return kind(
+    def _start(self, number: int, epoch: int, unmarked: Sequence[SegmentName] | None) -> ThreadLane | ProcessLane:
+        return (ThreadLane if self._options.lanes == 1 else ProcessLane)(
             self._options,
             self._wal,
             self.head,

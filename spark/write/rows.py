@@ -32,10 +32,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from redelivery.model.destinations import Destination
-from redelivery.model.errors import ConfigError, InvalidDestinationError, JMSError
-from redelivery.model.messages import Message
-from redelivery.policies.dead_letter_headers import (
+from redelivery.model.content.dead_letters import (
     DELIVERY_COUNT,
     FAILED_AT,
     FAILURE_CAUSE,
@@ -43,8 +40,11 @@ from redelivery.policies.dead_letter_headers import (
     ORIGINAL_DESTINATION,
     ORIGINAL_EXPIRATION,
     PASSPORT,
-    is_broker_owned,
 )
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import ConfigError, InvalidDestinationError, JMSError
+from redelivery.model.messages import Message
+from redelivery.policies.dead_letter_headers import is_broker_owned
 from redelivery.spark.options.query import SinkOptions
 from redelivery.spark.rows.to_message import message_of
 

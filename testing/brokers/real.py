@@ -38,10 +38,7 @@ class Provider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RealBroker:
-    """A running broker.
-
-    ``name``: as in `SPECS`. ``title``: with its version. ``urls``: by protocol.
-    """
+    """A running broker. ``name``: as in `SPECS`. ``title``: with its version. ``urls``: by protocol."""
 
     name: str
     title: str

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.policies.destinations.explain import why_before
-from redelivery.policies.destinations.map import DestinationMap, matches
-from redelivery.policies.destinations.patterns import ONE, REST
+from redelivery.policies.destinations.map import DestinationMap
+from redelivery.policies.destinations.patterns import ONE, REST, matches
 
 
 @pytest.mark.parametrize(

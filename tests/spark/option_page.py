@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from redelivery.spark.options.table import READ, READ_STREAM, WRITE, documentation
+from redelivery.spark.options.table import READ, READ_STREAM, WRITE, options_of
 
 BEGIN: Final = "<!-- options: written by scripts/spark-options -->"
 END: Final = "<!-- end of the options -->"
@@ -23,3 +23,16 @@ def tables() -> str:
         lines = ["| option | default | means |", "|---|---|---|", *(f"| {row} |" for row in rows)]
         parts.append(f"## {title}\n\n" + "\n".join(lines) + "\n")
     return "\n".join(parts)
+
+
+def documentation(where: str) -> list[tuple[str, str, str]]:
+    """Name, default (``required`` or ``none`` where there is none) and meaning of each option, for a table."""
+    rows = []
+    for option in options_of(where).values():
+        default = (
+            "required" if where in option.required else "none" if option.default is None else f"`{option.default}`"
+        )
+        name = f"`{option.name}`" + (f" (or `{option.alias}`)" if option.alias else "")
+        meaning = f"`receiver={option.receiver}`: {option.meaning}" if option.receiver else option.meaning
+        rows.append((name, default, meaning))
+    return rows

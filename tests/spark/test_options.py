@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyspark")
 
+from tests.spark.option_page import documentation
+
 from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import ConfigError
 from redelivery.spark.options.query import BrowseOptions, SinkOptions, SourceOptions
-from redelivery.spark.options.table import OPTIONS, READ, READ_STREAM, WRITE, documentation, options_of
+from redelivery.spark.options.table import OPTIONS, READ, READ_STREAM, WRITE, options_of
 
 SOURCE = {"url": "stomp://broker:61613", "path": "orders", "wallocation": "/data/wal"}
 SECRET = "hunter2"  # noqa: S105 - made up

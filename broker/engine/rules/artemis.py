@@ -12,8 +12,16 @@ from typing import Final
 
 from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.rules.bound import BoundQueues
-from redelivery.broker.engine.rules.lost import LostMessages
-from redelivery.broker.engine.rules.rules import CONSUMED, FAILED, UNCOUNTED, Failure, Manner, Origin, ReturnDecision
+from redelivery.broker.engine.rules.rules import (
+    CONSUMED,
+    FAILED,
+    UNCOUNTED,
+    EngineRules,
+    Failure,
+    Manner,
+    Origin,
+    ReturnDecision,
+)
 from redelivery.broker.engine.stored import StoredMessage, size_of
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.values import Byte, Long, Value
@@ -28,23 +36,22 @@ _FAILED_ON_HORNETQ: Final = (Manner.MODIFIED, Manner.UNDELIVERABLE, Manner.REJEC
 _WAITS: Final = (Manner.FAILED, Manner.UNDELIVERABLE, Manner.DISCONNECTED)
 
 
-class ArtemisBroker:
+class ArtemisBroker(EngineRules):
     """See `redelivery.broker.engine.rules.rules.EngineRules`; ``rng`` is what collision avoidance draws from."""
 
     origin = Origin.ANNOTATIONS
     enlists_acks = False  # over STOMP an ACK counts at once, in a transaction as well
     letters_of_volatile = True
-    expired_of_volatile = False
     browses_last_count = True
 
     def __init__(self, rules: ArtemisRules, rng: Random | None = None) -> None:
+        super().__init__()
         self._rules = rules
         self._rng = rng
         self._prefix = _PREFIXES[rules.dialect]
         self._settings: dict[str, AddressSettings] = {}
         self._bound = BoundQueues(rules)
         self._made = {f"{each.address}::{each.name}" for each in rules.queues if each.name != each.address}
-        self.lost = LostMessages()
         self.counts_first = rules.persist_delivery_count_before_delivery
 
     def arriving(self, message: StoredMessage, now: int, *, is_letter: bool) -> StoredMessage:
@@ -108,14 +115,6 @@ class ArtemisBroker:
     def makes(self, name: str) -> bool:
         """Look for an anycast queue of that name or address in the file."""
         return any(name in (each.address, each.name) and each.routing == "anycast" for each in self._rules.queues)
-
-    def slow_subscribers_of(self, topic: Destination) -> None:  # noqa: ARG002  # Classic's asks it
-        """None: all that waits for a subscriber is kept."""
-        return
-
-    def slow_rule(self, destination: Destination) -> None:  # noqa: ARG002
-        """None."""
-        return
 
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """Count and delay what failed; only delay what was released; at a closed consumer neither happens.

@@ -7,17 +7,25 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.entries import Entry
-from redelivery.broker.engine.rules.lost import LostMessages
-from redelivery.broker.engine.rules.rules import COUNTED, UNCOUNTED, Failure, Manner, Origin, ReturnDecision
+from redelivery.broker.engine.rules.rules import (
+    COUNTED,
+    UNCOUNTED,
+    EngineRules,
+    Failure,
+    Manner,
+    Origin,
+    ReturnDecision,
+)
 from redelivery.broker.engine.rules.slow import SlowRule
 from redelivery.broker.engine.stored import StoredMessage, size_of
+from redelivery.model.content.dead_letters import FAILURE_CAUSE, ORIGINAL_DELIVERY_MODE, ORIGINAL_EXPIRATION
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.values import Long, Value
 from redelivery.policies.activemq.back_off import Random
@@ -28,7 +36,6 @@ from redelivery.policies.brokers.classic.rules import (
     DiscardingPlugin,
     RedeliveryPlugin,
 )
-from redelivery.policies.dead_letter_headers import FAILURE_CAUSE, ORIGINAL_DELIVERY_MODE, ORIGINAL_EXPIRATION
 from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Discard, IndividualDeadLetterStrategy
 
 log = logging.getLogger(__name__)
@@ -39,21 +46,16 @@ _THROWABLE: Final = "java.lang.Throwable: "  # before the cause that the broker 
 _GIVES_UP: Final = (Manner.REJECTED, Manner.NACKED, Manner.UNDELIVERABLE)
 
 
-class ClassicBroker:
+class ClassicBroker(EngineRules):
     """See `redelivery.broker.engine.rules.rules.EngineRules`."""
 
-    counts_first = False
-    enlists_acks = True
-    letters_of_volatile = False
-    browses_last_count = False
-
     def __init__(self, config: BrokerConfig, rng: Random | None = None) -> None:
+        super().__init__()
         self._config = config
         self._rules = config.rules if isinstance(config.rules, ClassicRules) else None
         self.expired_of_volatile = self._rules is not None
         self.origin = Origin.PROPERTIES if self._rules is None else Origin.NOWHERE
         self._rng = rng
-        self.lost = LostMessages()
         self._slow: dict[Destination, tuple[PendingLimit, Eviction] | None] = {}
         self._discarded = 0
         self._audits: dict[object, OrderedDict[str, None]] = {}
@@ -78,25 +80,6 @@ class ClassicBroker:
         if topic not in self._slow:
             self._slow[topic] = self._rules.slow_subscribers_of(topic)
         return self._slow[topic]
-
-    def keeps_unrouted(self, topic: Destination) -> bool:  # noqa: ARG002  # Artemis asks it
-        """A message that no subscription wants is dropped."""
-        return False
-
-    def queue_of(self, name: str, queues: Collection[str]) -> str:  # noqa: ARG002  # Artemis' asks them
-        """That of the name."""
-        return name
-
-    def makes(self, name: str) -> bool:  # noqa: ARG002
-        """Artemis asks it."""
-        return False
-
-    def places(self, message: StoredMessage, exists: Callable[[str], bool]) -> Sequence[str]:  # noqa: ARG002
-        """That of the name."""
-        return () if isinstance(message.destination, Topic) else (message.destination.name,)
-
-    def add_queue(self, name: str) -> None:
-        """Artemis asks it."""
 
     def slow_rule(self, destination: Destination) -> SlowRule | None:
         """Obey ``slowConsumerStrategy``: by size only subscribers of a topic are slow."""

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
 from redelivery.broker.engine.entries import Entry
-from redelivery.broker.engine.rules.lost import LostMessages
-from redelivery.broker.engine.rules.rules import COUNTED, FAILED, UNCOUNTED, Failure, Manner, Origin, ReturnDecision
+from redelivery.broker.engine.rules.rules import (
+    COUNTED,
+    FAILED,
+    UNCOUNTED,
+    EngineRules,
+    Failure,
+    Manner,
+    ReturnDecision,
+)
 from redelivery.broker.engine.stored import StoredMessage
-from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.model.destinations import Destination, Queue
 from redelivery.policies.brokers.rules import DestinationRules, Lifetime, Rules
 
 
@@ -49,23 +56,16 @@ CHARGES: Final[Mapping[str, _Charges]] = MappingProxyType(
 """By the name of a broker that only counts."""
 
 
-class CountingBroker:
+class CountingBroker(EngineRules):
     """See `redelivery.broker.engine.rules.rules.EngineRules`."""
 
-    counts_first = False
-    enlists_acks = True
-    letters_of_volatile = False
-    expired_of_volatile = False
-    browses_last_count = False
-    origin = Origin.NOWHERE
-
     def __init__(self, rules: Rules) -> None:
+        super().__init__()
         self._rules = rules
         self._known: dict[Destination, DestinationRules] = {}
         self._lifetimes: dict[str, Lifetime] = {}
         self._charges = CHARGES[rules.broker]
         self._made = frozenset(rules.names() if self._charges.declares else ())
-        self.lost = LostMessages()
 
     def arriving(self, message: StoredMessage, now: int, *, is_letter: bool) -> StoredMessage:  # noqa: ARG002  # Classic's asks it
         """Give it the time to live by the queue's maximum and minimum."""
@@ -79,33 +79,6 @@ class CountingBroker:
         if expiration == message.expiration:
             return message
         return replace(message, expiration=expiration, own_expiration=message.expiration)
-
-    def keeps_unrouted(self, topic: Destination) -> bool:  # noqa: ARG002  # Artemis asks it
-        """A message that no subscription wants is dropped."""
-        return False
-
-    def queue_of(self, name: str, queues: Collection[str]) -> str:  # noqa: ARG002  # Artemis' asks them
-        """That of the name."""
-        return name
-
-    def makes(self, name: str) -> bool:  # noqa: ARG002
-        """Artemis asks it."""
-        return False
-
-    def places(self, message: StoredMessage, exists: Callable[[str], bool]) -> Sequence[str]:  # noqa: ARG002
-        """That of the name."""
-        return () if isinstance(message.destination, Topic) else (message.destination.name,)
-
-    def add_queue(self, name: str) -> None:
-        """Artemis asks it."""
-
-    def slow_subscribers_of(self, topic: Destination) -> None:  # noqa: ARG002  # Classic's asks it
-        """None: all that waits for a subscriber is kept."""
-        return
-
-    def slow_rule(self, destination: Destination) -> None:  # noqa: ARG002  # Classic's and Artemis' ask it
-        """None: no consumer ends because it is slow."""
-        return
 
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """The message fails for good when the count has reached the maximum."""

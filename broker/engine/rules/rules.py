@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final
 
 from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.rules.lost import LostMessages
 from redelivery.broker.engine.rules.slow import SlowRule
 from redelivery.broker.engine.stored import StoredMessage
-from redelivery.model.destinations import Destination
+from redelivery.model.destinations import Destination, Topic
 from redelivery.policies.brokers.classic.arrivals import Eviction, PendingLimit
 
 
@@ -80,8 +81,8 @@ class Failure:
         return self.entry.message
 
 
-class EngineRules(Protocol):
-    """One broker's.
+class EngineRules(ABC):
+    """One broker's. What is not abstract here is what most brokers do.
 
     ``counts_first``: a store counts a delivery before it is made (``persist-delivery-count-before-delivery``).
     ``enlists_acks``: an ACK over STOMP is part of its transaction. ``origin``: see `Origin`. ``lost``: warns of what
@@ -90,40 +91,51 @@ class EngineRules(Protocol):
     the last delivery, else that of the next one.
     """
 
-    counts_first: bool
-    enlists_acks: bool
-    origin: Origin
-    lost: LostMessages
-    letters_of_volatile: bool
-    expired_of_volatile: bool
-    browses_last_count: bool
+    counts_first = False
+    enlists_acks = True
+    origin = Origin.NOWHERE
+    letters_of_volatile = False
+    expired_of_volatile = False
+    browses_last_count = False
 
+    def __init__(self) -> None:
+        self.lost = LostMessages()
+
+    @abstractmethod
     def arriving(self, message: StoredMessage, now: int, *, is_letter: bool) -> StoredMessage:
         """A message as it is kept: its time to live may change; ``is_letter``: the broker itself sends it."""
 
-    def keeps_unrouted(self, topic: Destination) -> bool:
+    def keeps_unrouted(self, topic: Destination) -> bool:  # noqa: ARG002  # here and below: a broker's own rules ask it
         """True: what is sent to a topic where no subscription wants it is a dead letter at once."""
+        return False
 
-    def queue_of(self, name: str, queues: Collection[str]) -> str:
+    def queue_of(self, name: str, queues: Collection[str]) -> str:  # noqa: ARG002
         """The queue that a consumer of that name consumes; ``queues``: the names of those that there are."""
+        return name
 
-    def makes(self, name: str) -> bool:
+    def makes(self, name: str) -> bool:  # noqa: ARG002
         """True: the file makes a queue of that name, or at that address."""
+        return False
 
-    def places(self, message: StoredMessage, exists: Callable[[str], bool]) -> Sequence[str]:
+    def places(self, message: StoredMessage, exists: Callable[[str], bool]) -> Sequence[str]:  # noqa: ARG002
         """The queues that a message is put into, by name, beside the subscriptions to its topic."""
+        return () if isinstance(message.destination, Topic) else (message.destination.name,)
 
-    def add_queue(self, name: str) -> None:
+    def add_queue(self, name: str) -> None:  # noqa: B027  # most brokers do nothing
         """A client says in its own broker's words that this is a queue, which that broker makes then."""
 
-    def slow_subscribers_of(self, topic: Destination) -> tuple[PendingLimit, Eviction] | None:
+    def slow_subscribers_of(self, topic: Destination) -> tuple[PendingLimit, Eviction] | None:  # noqa: ARG002
         """The number of messages that may wait for one that is not durable, and what goes then; None: any number."""
+        return None
 
-    def slow_rule(self, destination: Destination) -> SlowRule | None:
+    def slow_rule(self, destination: Destination) -> SlowRule | None:  # noqa: ARG002
         """The rule by which slow consumers of it end; None: none does."""
+        return None
 
+    @abstractmethod
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """Decide about a delivery that came back; ``seen``: its client has had it."""
 
+    @abstractmethod
     def letters(self, failure: Failure) -> Sequence[StoredMessage]:
         """The messages that are sent in place of one that has failed for good; none: it is removed."""

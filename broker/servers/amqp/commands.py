@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from redelivery.broker.servers.amqp.codec.outcomes import ACCEPTED, AmqpOutcome
+from redelivery.broker.servers.amqp.codec.outcomes import AmqpOutcome
 from redelivery.model.errors import JMSError
+from redelivery.transports.amqp.links.dispositions import ACCEPTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,11 +93,7 @@ class AmqpServerSession:
         }
 
     def execute(self, command: Command) -> None:
-        """Do it, or answer why not.
-
-        Raises:
-            BrokerClosedError: the broker has ended.
-        """
+        """Do it, or answer why not. Raises BrokerClosedError: the broker has ended."""
         if not command.gathers:
             self.settle_gathered()
         try:

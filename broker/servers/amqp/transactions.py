@@ -16,8 +16,9 @@ from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.engine.subscriptions import Dispatch
 from redelivery.broker.engine.transactions import Transaction
 from redelivery.broker.servers.amqp.codec.conditions import UNKNOWN_TRANSACTION, RefusedError
-from redelivery.broker.servers.amqp.codec.outcomes import ACCEPTED, MODIFIED, REJECTED, AmqpOutcome
+from redelivery.broker.servers.amqp.codec.outcomes import AmqpOutcome
 from redelivery.model.errors import TransactionRolledBackError
+from redelivery.transports.amqp.links.dispositions import ACCEPTED, MODIFIED, REJECTED
 
 
 class Settler(Protocol):

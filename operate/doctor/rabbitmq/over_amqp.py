@@ -31,11 +31,7 @@ def describes_queues(connection: Connection) -> bool:
 
 
 def described_queues(connection: Connection, names: Iterable[str]) -> Described:
-    """The queues among these names that exist, by name.
-
-    Raises:
-        JMSError: the broker does not answer, or refuses.
-    """
+    """The queues among these names that exist, by name. Raises JMSError: the broker does not answer, or refuses."""
     with connection.session() as session:
         asked = ((name, _described(session, Queue(name))) for name in names)
         return {name: each for name, each in asked if each is not None}

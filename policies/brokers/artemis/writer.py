@@ -13,11 +13,7 @@ from redelivery.policies.files.xml_text import Node
 
 
 def write_artemis(rules: ArtemisRules) -> str:
-    """Write the document.
-
-    Raises:
-        ConfigError: a value cannot be written, or HornetQ does not have a setting.
-    """
+    """Write the document. Raises ConfigError: a value cannot be written, or HornetQ does not have a setting."""
     is_hornetq = rules.dialect == "hornetq"
     root = Node("configuration", {"xmlns": "urn:hornetq" if is_hornetq else "urn:activemq"})
     core = root if is_hornetq else root.add("core", attributes={"xmlns": "urn:activemq:core"})

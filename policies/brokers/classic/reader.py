@@ -56,11 +56,7 @@ _OF_OTHERS: Final = frozenset({"id", "xmlns", "name", "brokerName"})
 
 
 def is_activemq(root: Element, file: str) -> bool:
-    """Say whether a document is Classic's.
-
-    Raises:
-        ConfigFileError: it only names a file that is Artemis'.
-    """
+    """Say whether a document is Classic's. Raises ConfigFileError: it only names a file that is Artemis'."""
     del file
     server = root.first("server")
     if root.name == "broker" and server is not None and "configuration" in server.attributes:

@@ -39,11 +39,7 @@ _DEFAULT_POLICY: Final = RedeliveryPolicy()
 
 
 def write_activemq(rules: ClassicRules) -> str:
-    """Write the document.
-
-    Raises:
-        ConfigError: a value cannot be written.
-    """
+    """Write the document. Raises ConfigError: a value cannot be written."""
     beans = Node("beans", {"xmlns": _SPRING, "xmlns:xsi": _XSI, "xsi:schemaLocation": _SCHEMAS})
     attributes = {"xmlns": _ACTIVEMQ}
     if rules.scheduler_support is not None:

@@ -10,11 +10,7 @@ from redelivery.policies.kinds import changed
 
 
 def write_qpid(rules: QpidRules) -> str:
-    """Write the document.
-
-    Raises:
-        ConfigError: a name of a queue or virtual host cannot be the name of an element.
-    """
+    """Write the document. Raises ConfigError: a name of a queue or virtual host cannot be the name of an element."""
     root = Node("broker")
     _write_level(root, rules.server)
     for name, suffix in changed(SUFFIXES, rules, QpidRules()).items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from redelivery.client.observing.passports import attempt_now, made_passport
 from redelivery.client.sync.producer import Producer
+from redelivery.model.content.dead_letters import PASSPORT
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import JMSError, MessageFormatError, ResourceAllocationError
 from redelivery.model.messages import Message
@@ -15,7 +16,7 @@ from redelivery.model.passport import Passport, write_passport
 from redelivery.model.passport.failures import READ as MAX_TEXT
 from redelivery.model.passport.redaction import redacted_start
 from redelivery.model.values import to_epoch_ms
-from redelivery.policies.dead_letter_headers import PASSPORT, copy_properties, dead_letter_properties
+from redelivery.policies.dead_letter_headers import copy_properties, dead_letter_properties
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE, DeadLetterStrategy, Decision, Facts
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.rows.from_message import consumed_from

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from redelivery.broker.faults import COMMANDS
-from redelivery.broker.servers.amqp.codec.outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED, AmqpOutcome
+from redelivery.broker.servers.amqp.codec.outcomes import AmqpOutcome
 from redelivery.broker.servers.amqp.commands import (
     Abort,
     Attach,
@@ -25,6 +25,7 @@ from redelivery.broker.servers.amqp.commands import (
     Transfer,
 )
 from redelivery.model.errors import JMSError
+from redelivery.transports.amqp.links.dispositions import ACCEPTED, MODIFIED, REJECTED, RELEASED
 
 ERROR = JMSError("no")
 

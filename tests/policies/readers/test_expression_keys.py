@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.policies.readers.documents import read
 
 import redelivery
-from redelivery.policies.destinations.map import matches
+from redelivery.policies.destinations.patterns import matches
 from redelivery.policies.files.expression_keys import keys_of
 
 PIECES = (

@@ -24,20 +24,6 @@ from redelivery.transports.amqp.links.dispositions import (
     refusal,
 )
 
-__all__ = [
-    "ACCEPTED",
-    "MODIFIED",
-    "REJECTED",
-    "RELEASED",
-    "AmqpOutcome",
-    "finish",
-    "finish_declared",
-    "finish_transacted",
-    "read_outcome",
-    "reject",
-    "transaction_of",
-]
-
 RECEIVED: Final = 0x23
 _NAMES: Final[dict[object, int]] = {
     "amqp:accepted:list": ACCEPTED,

@@ -11,7 +11,7 @@ from redelivery.broker.engine.engine import Engine
 from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.engine.subscriptions import CreditSubscription, Dispatch, Ending
 from redelivery.broker.servers.amqp.codec.messages import write_message
-from redelivery.broker.servers.amqp.codec.outcomes import ACCEPTED, finish, read_outcome
+from redelivery.broker.servers.amqp.codec.outcomes import finish, read_outcome
 from redelivery.broker.servers.amqp.codec.terminus import SourceRequest
 from redelivery.broker.servers.amqp.commands import LinkCommand, Settle
 from redelivery.broker.servers.amqp.links.link import LinkSession
@@ -19,7 +19,7 @@ from redelivery.broker.servers.amqp.links.outgoing import OutgoingLink
 from redelivery.broker.servers.amqp.links.subscription import remove_subscription
 from redelivery.broker.servers.amqp.transactions import Unsettled
 from redelivery.model.errors import JMSError, MessageFormatError
-from redelivery.transports.amqp.links.dispositions import enlist
+from redelivery.transports.amqp.links.dispositions import ACCEPTED, enlist
 
 
 class ConsumerLink(OutgoingLink):

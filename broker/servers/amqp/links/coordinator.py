@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from redelivery.broker.servers.amqp.codec.outcomes import ACCEPTED, finish, finish_declared
+from redelivery.broker.servers.amqp.codec.outcomes import finish, finish_declared
 from redelivery.broker.servers.amqp.commands import Declare, Discharge, LinkCommand, RefusedTransfer
 from redelivery.broker.servers.amqp.links.incoming import IncomingLink
 from redelivery.model.errors import JMSError, MessageFormatError
 from redelivery.transports.amqp.codec.sections import VALUE, body_sections, find
 from redelivery.transports.amqp.codec.values import read
+from redelivery.transports.amqp.links.dispositions import ACCEPTED
 
 _USUAL_DECLARES: Final = frozenset((b"\0Sw\0S1E", b"\0Sw\0S1\xc0\1\0", b"\0Sw\0S1\xc0\2\1@"))
 _USUAL_DISCHARGE: Final = b"\0Sw\0S2\xc0"

@@ -10,12 +10,13 @@ from cproton_ffi import ffi, lib
 
 from redelivery.broker.servers.amqp.codec.conditions import RefusedError
 from redelivery.broker.servers.amqp.codec.messages import read_message
-from redelivery.broker.servers.amqp.codec.outcomes import ACCEPTED, finish, finish_transacted, reject, transaction_of
+from redelivery.broker.servers.amqp.codec.outcomes import finish, finish_transacted, reject, transaction_of
 from redelivery.broker.servers.amqp.codec.terminus import address, capabilities, parse_address
 from redelivery.broker.servers.amqp.commands import LinkCommand, RefusedTransfer, Transfer
 from redelivery.broker.servers.amqp.links.link import BrokerLink, LinkSession
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import InvalidDestinationError, JMSError, MessageFormatError
+from redelivery.transports.amqp.links.dispositions import ACCEPTED
 from redelivery.transports.wire.clock import epoch_ms
 
 _CREDIT: Final = 1000  # messages; renewed at half

@@ -62,10 +62,7 @@ class Bean:
 
 
 class Beans:
-    """The beans of a document, by name.
-
-    ``used``: the ids of the elements of those that a property was set to.
-    """
+    """The beans of a document, by name. ``used``: the ids of the elements of those that a property was set to."""
 
     def __init__(self, root: Element) -> None:
         self._named: dict[str, Element] = {}

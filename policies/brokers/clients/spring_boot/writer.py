@@ -31,11 +31,7 @@ def to_spring_boot(policies: BrokerPolicies, losses: Losses) -> ClientRules:
 
 
 def write_spring_boot(rules: ClientRules) -> str:
-    """Write the document.
-
-    Raises:
-        ConfigError: some destinations have a policy of their own.
-    """
+    """Write the document. Raises ConfigError: some destinations have a policy of their own."""
     if rules.entries:
         raise ConfigError("Spring Boot has one redelivery policy for all destinations: write it as beans of Spring")
     if rules.returning:

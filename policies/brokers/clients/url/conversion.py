@@ -33,11 +33,7 @@ def say_of_brokers(pattern: Pattern, losses: Losses, client: str) -> None:
 
 
 def say_unsaid(rules: ClientRules, to: str, losses: Losses) -> None:
-    """Say what is about its consumers.
-
-    Raises:
-        ConfigError: it is a client that redelivers nothing by itself.
-    """
+    """Say what is about its consumers. Raises ConfigError: it is a client that redelivers nothing by itself."""
     if rules.returning:
         raise ConfigError("this client has no redelivery of its own that could be converted: convert its broker's file")
     if to in ("python", *_OF_CLIENTS):
