@@ -225,13 +225,8 @@ class Faults:
     def run(self, command: str | None, step: ClientStep, *, sockets: bool = True) -> None:
         """For the servers: execute a step that has just come, under the fault that applies to it, if any.
 
-        Args:
-            command: what the step is; None for one that no fault can strike.
-            step: how it is treated.
-            sockets: whether it came over a socket.
-
-        Raises:
-            UnsupportedError: the fault needs a socket.
+        ``command``: None for a step that no fault can strike. ``sockets``: it came over a socket; UnsupportedError is
+        raised where it did not, and the fault needs one.
         """
         fault = self._strike(command, sockets=sockets) if self._planned and command is not None else None
         if fault is None:

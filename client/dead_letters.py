@@ -85,13 +85,9 @@ class DeadLetters:
         self._ledgers: WeakSet[Ledger] = WeakSet()  # that have had one which could not be written
 
     def decide(self, order: Poison, peer: Peer, now: datetime, check: Callable[[Message], None]) -> DeadLetterPlan:
-        """Decide about one poisoned or expired delivery.
+        """Decide about one poisoned or expired delivery; ``now`` is the wall clock's, aware.
 
-        Args:
-            order: what is to be carried out.
-            peer: the broker.
-            now: of the wall clock, aware.
-            check: raises what keeps a message from being sent; see `Channel.check`.
+        ``check``: raises what keeps a message from being sent; see `Channel.check`.
 
         Raises:
             MessageFormatError, UnsupportedError: no copy can be made, and the broker is not known to keep it.

@@ -21,15 +21,11 @@ _KINDS: Final = (
 
 
 def check_takes_one(callback: object, name: str, given: str, hint: str = "") -> None:
-    """Raise where it cannot be called with one argument; what Python knows no signature of is not looked at.
+    """Raise ConfigError where it cannot be called with one argument; what Python knows no signature of is not looked
+    at.
 
-    Args:
-        name: how the callback is called, for the error.
-        given: what its argument is.
-        hint: what was probably meant.
-
-    Raises:
-        ConfigError: see above.
+    ``name``: how the callback is called, for the error. ``given``: what its argument is. ``hint``: what was probably
+    meant.
     """
     if not callable(callback) or hasattr(callback, "__signature__"):  # the latter is for readers, and need not be true
         return
@@ -63,15 +59,7 @@ def deferred(callback: object) -> str | None:
 
 
 def check_runs(callback: object, call: str) -> None:
-    """Raise where a call would run nothing of it.
-
-    Args:
-        callback: that is to be called, and not awaited.
-        call: what it was given to, for the error.
-
-    Raises:
-        ConfigError: see above.
-    """
+    """Raise ConfigError where a call would run nothing of it; ``call``: what it was given to, for the error."""
     kind = deferred(callback)
     if kind is None:
         return

@@ -18,12 +18,10 @@ _SEPARATORS: Final = str.maketrans("", "", "_-. ")
 
 
 def nearest(name: object, known: Iterable[str], synonyms: Mapping[str, str] = _NOTHING) -> str | None:
-    """The known name that was probably meant; None where none is near.
+    """The known name that was probably meant by ``name``; None where none is near.
 
-    Args:
-        name: what was given.
-        known: the names that exist. Case, ``_``, ``-`` and ``.`` do not count.
-        synonyms: what others call it -> the known name, for words that do not resemble each other.
+    Case, ``_``, ``-`` and ``.`` do not count. ``synonyms``: what others call it -> the known name, for words that do
+    not resemble each other.
     """
     if not isinstance(name, str):
         return None

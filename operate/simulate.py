@@ -79,14 +79,9 @@ def simulate(
 ) -> Simulation:
     """The timeline of a message of this destination that always fails.
 
-    Args:
-        policies: the broker's, or a client's (a URL).
-        target: the destination.
-        client: the policy of a client that redelivers by itself, or what was read of its URL or file. None: the client
-            returns each failure to the broker; where the broker leaves it to clients to give up, a client by default.
-
-    Raises:
-        InvalidDestinationError: the str is not a destination.
+    ``policies``: the broker's, or a client's (a URL). ``client``: the policy of a client that redelivers by itself, or
+    what was read of its URL or file. None: the client returns each failure to the broker; where the broker leaves it to
+    clients to give up, a client by default. Raises InvalidDestinationError: the str is not a destination.
     """
     rules = policies.explain(target)
     asked = rules.destination.destination if isinstance(rules.destination, Address) else rules.destination

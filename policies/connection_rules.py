@@ -54,17 +54,12 @@ def connection_rules(
 ) -> ConnectionRules:
     """Merge the keywords of a connection with what its URL says: of each, what is given first here counts.
 
-    Redelivery: ``redelivery_policy``, ``redelivery_policies`` or ``policies``; where these say nothing of a
-    destination (a map without a default, a broker that leaves it to its clients) the URL; RedeliveryPolicy().
-    Dead letters: ``dead_letter_strategy``, ``dead_letter_strategies`` or ``policies``; BrokerDeadLetterStrategy().
-    ``prefetch`` and ``non_blocking_redelivery``: these; those of ``policies`` that are a client's; the URL's.
-
-    Args:
-        url: of the connection.
-        vhost: the virtual host, whose queues are meant where ``policies`` are of a broker that has some.
-
-    Raises:
-        ConfigError: one is of another kind, or two say the same; the text names them.
+    Redelivery: ``redelivery_policy``, ``redelivery_policies`` or ``policies``; where these say nothing of a destination
+    (a map without a default, a broker that leaves it to its clients) the URL; RedeliveryPolicy(). Dead letters:
+    ``dead_letter_strategy``, ``dead_letter_strategies`` or ``policies``; BrokerDeadLetterStrategy(). ``prefetch`` and
+    ``non_blocking_redelivery``: these; those of ``policies`` that are a client's; the URL's. ``vhost``: whose queues
+    are meant where ``policies`` are of a broker that has virtual hosts. Raises ConfigError: one is of another kind, or
+    two say the same; the text names them.
     """
     given = {
         "redelivery_policy": redelivery_policy,

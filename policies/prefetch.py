@@ -90,9 +90,7 @@ class PrefetchPolicy:
 class GrowingWindow:
     """A window in messages that is to hold about so many bytes: few at first, as nobody knows how large they are.
 
-    Args:
-        most: messages, however small they are.
-        max_bytes: of all that it holds.
+    ``most``: messages, however small they are.
     """
 
     def __init__(self, most: int, max_bytes: int) -> None:

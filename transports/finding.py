@@ -36,11 +36,10 @@ class Finder(Protocol):
 
 
 class Meaning:
-    """The meaning of destinations on one connection.
+    """The meaning of destinations on one connection. ``declares``: False: no queue is made, whatever its destination
+    says.
 
-    Args:
-        spellings: the broker's; None: a name is a name.
-        declares: False: no queue is made, whatever its destination says.
+    ``spellings``: the broker's; None: a name is a name.
     """
 
     def __init__(self, spellings: Spellings | None = None, *, declares: bool = True) -> None:
@@ -103,13 +102,9 @@ def found(finder: Finder | None, destination: Destination | None) -> Flow[None]:
 def origin_notes(sent_to: str, source: str, message_id: str | None, *, queue: bool) -> dict[str, str]:
     """Return what Artemis and HornetQ write on a dead letter of their own, without the prefix of their names.
 
-    Their console moves a letter to the queue that is named so, if that is there.
-
-    Args:
-        sent_to: the address that the message was sent to.
-        source: what it was consumed from: a queue, or one with its address.
-        message_id: the broker's.
-        queue: that is a queue; of a topic's subscription nobody but the broker names the queue.
+    Their console moves a letter to the queue that is named so, if that is there. ``sent_to``: the address that the
+    message was sent to. ``source``: what it was consumed from: a queue, or one with its address. ``queue``: that is a
+    queue; of a topic's subscription nobody but the broker names the queue.
     """
     notes = {"ADDRESS": sent_to.partition(QUALIFIED)[0]}
     if queue:

@@ -66,17 +66,10 @@ ClientFactory: TypeAlias = Callable[[socket.socket, Core, str, Callable[[Client]
 
 
 class Listener:
-    """Listens from the start on.
+    """Listens from the start on. Raises ConfigError: the port cannot be had.
 
-    Args:
-        core: the broker behind.
-        protocol: "stomp" or "amqp".
-        port: 0 takes a free one.
-        number: of this listener, for the names of its sessions.
-        new_client: makes a client of a new socket.
-
-    Raises:
-        ConfigError: the port cannot be had.
+    ``protocol``: "stomp" or "amqp". ``port``: 0 takes a free one. ``number``: of this listener, for the names of its
+    sessions. ``new_client``: makes a client of a new socket.
     """
 
     def __init__(self, core: Core, protocol: str, port: int, number: int, new_client: ClientFactory) -> None:

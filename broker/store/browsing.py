@@ -21,9 +21,7 @@ _PAGE = 200  # messages, at most
 class BrowsedQueue:
     """The messages that a queue held at one moment and a selector matches, in order; only a call's thread may use it.
 
-    Attributes:
-        found: what was read and has still to be shown.
-        more: whether there may be more to `read`.
+    ``found``: what was read and has still to be shown. ``more``: there may be more to `read`.
     """
 
     __slots__ = ("_after", "_in_memory", "_last", "_queue", "_selector", "_state", "found", "more")

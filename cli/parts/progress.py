@@ -31,10 +31,7 @@ class _CursorConsole(Console):
 class Counting(Progress):
     """A context in which letters are counted: how many, how many a second, and how long the rest will take.
 
-    Args:
-        what: is done with them.
-        total: None where nobody knows.
-        wanted: whether it is shown where the standard error is a terminal.
+    ``what``: is done with them. ``total``: None where nobody knows. ``wanted``: False: nothing is shown.
     """
 
     def __init__(self, what: str, total: int | None, wanted: bool = True) -> None:

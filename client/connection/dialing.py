@@ -42,10 +42,8 @@ def _always(_error: JMSError) -> bool:
 class Dialer:
     """Dials for one connection, which it does not keep alive.
 
-    Attributes:
-        last: the URL of the broker that was connected last, which is asked last after it was lost.
-        parked: where its driver waits.
-        patience: seconds that an answer may take which a transport gives that is made ready.
+    ``last``: the URL of the broker that was connected last, which is asked last after it was lost. ``parked`` and
+    ``patience``: see `redelivery.client.connection.reconnecting.Driven`.
     """
 
     def __init__(self, options: ConnectionOptions, events: Adopter, runtime: Runtime | None, shared: Shared) -> None:

@@ -48,12 +48,7 @@ class Movable(Protocol):
 
 
 class PriorityBackup:
-    """The search for a priority broker; it does not keep the connection alive.
-
-    Attributes:
-        parked: where its driver waits.
-        patience: seconds that an answer may take.
-    """
+    """The search for a priority broker; it does not keep the connection alive. A `Driven`."""
 
     def __init__(self, dialer: Dialer) -> None:
         policy = dialer.options.reconnect

@@ -34,10 +34,8 @@ _GRACE: Final = 1.0  # seconds at most that a worker leaves the next probe to th
 class Permit:
     """The permission for a worker's next step.
 
-    Attributes:
-        wait: seconds to wait before it asks again; 0: it may take a message.
-        outages: how many there had been when it was given.
-        probe: whether its message is the one that is tried meanwhile.
+    ``wait``: seconds before it asks again; 0: it may take a message. ``outages``: how many there had been when it was
+    given. ``probe``: its message is the one that is tried meanwhile.
     """
 
     wait: float
@@ -56,8 +54,7 @@ class Failing(Enum):
 class Breaker:
     """Of one container; seconds are monotonic. None of ``failures``: it never opens.
 
-    Attributes:
-        recalls: how often what was set aside has been asked back.
+    ``recalls``: how often what was set aside has been asked back.
     """
 
     def __init__(self, failures: int | None, interval: float) -> None:

@@ -64,9 +64,8 @@ class Pace:
 class Lane:
     """One worker's session and consumer.
 
-    Attributes:
-        parked: how many messages wait in it, uncounted, until others have been tried: see `breaker`.
-        recalls: how often all such had been asked back when the first of them was set aside.
+    ``parked``: how many messages wait in it, uncounted, until others have been tried: see `breaker`. ``recalls``: how
+    often all such had been asked back when the first of them was set aside.
     """
 
     def __init__(self, session: Session | AioSession, consumer: Consumer | AioConsumer) -> None:

@@ -229,13 +229,9 @@ class Plan:
         return f"the deadline of {deadline:g} s for all attempts has passed"
 
     def failing(self, message: Message, permit: Permit, cause: BaseException, now: float, *, dies: bool) -> int | None:
-        """A handler has failed as in an outage.
+        """A handler has failed as in an outage; ``dies``: to count that would dead-letter the message.
 
-        Args:
-            dies: to count that would dead-letter the message.
-
-        Returns:
-            None: it is counted. Otherwise the message is set aside, and this is `BaseLane.recalls`.
+        Returns None where it is counted. Otherwise the message is set aside, and this is `BaseLane.recalls`.
         """
         with self._lock:
             found = self._breaker.failed(permit, key_of(message), now, dies=dies)

@@ -85,10 +85,8 @@ def read_dead_letter(
 ) -> DeadLetterInfo | None:
     """The facts of a dead letter; None where nothing says that the received message is one.
 
-    Args:
-        properties: of the message.
-        source: what it is read from, asked where it is `Noting`.
-        sent_to: reads its header ``destination``. Over AMQP it names the origin still, where a broker adds nothing.
+    ``source``: what it is read from, asked where it is `Noting`. ``sent_to``: reads its header ``destination``. Over
+    AMQP it names the origin still, where a broker adds nothing.
     """
     said: Mapping[str, object] = {**source.noted(), **properties} if _is_noting(source) else properties
     origin = _origin(said)

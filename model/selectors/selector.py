@@ -10,22 +10,17 @@ from redelivery.model.selectors.parsing import parse_tree
 class Selector:
     """A condition on a message's headers and properties (JMS 3.1 §3.8.1). Immutable; equal to one written alike.
 
-    Attributes:
-        text: as it was written.
-        lenient: how strings are compared.
-        identifiers: the names of headers and properties in it.
-        wildcards: how many `%` the LIKE with most of them has.
+    ``identifiers``: the names of headers and properties in it. ``wildcards``: how many `%` the LIKE with most of them
+    has.
     """
 
     __slots__ = ("_evaluate", "identifiers", "lenient", "text", "wildcards")
 
     def __init__(self, text: str, *, lenient: bool = False) -> None:
-        """Read it.
+        """Read it: at most 32,768 characters, nested at most 100 deep.
 
-        Args:
-            text: of at most 32,768 characters, nested at most 100 deep.
-            lenient: a property that is a string is compared as the number or boolean that it looks like, where the
-                other operand is one: for protocols that carry strings only.
+        ``lenient``: a property that is a string is compared as the number or boolean that it looks like, where the
+        other operand is one: for protocols that carry strings only.
 
         Raises:
             InvalidSelectorError: it is not a selector; the error shows where.
@@ -40,8 +35,7 @@ class Selector:
     def matches(self, get: Lookup) -> bool:
         """Evaluate the selector on a message: True only where it is true, and not false or unknown.
 
-        Args:
-            get: the value of a header (``JMSPriority``) or property by its name, None where it is not set.
+        ``get``: the value of a header (``JMSPriority``) or property by its name, None where it is not set.
         """
         return self._evaluate(get) is True
 

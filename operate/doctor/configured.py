@@ -42,15 +42,12 @@ def check_rules(
     charges_prefetched: bool = False,
     of_others: bool = True,
 ) -> Iterator[Finding]:
-    """The findings of the queues that are asked for, of those that the file names, and of all others.
+    """The findings of the queues that are asked for, of those that the file names, and ``of_others``, if that is
+    wanted.
 
-    More than five that are alike are one finding.
-
-    Args:
-        client: the policy of a client that redelivers by itself; None: it leaves that to the broker.
-        prefetch: messages that a consumer has before the application sees them.
-        charges_prefetched: the broker counts a delivery of these when a connection is lost.
-        of_others: say what happens to all other queues, too.
+    More than five that are alike are one finding. ``client``: the policy of a client that redelivers by itself; None:
+    it leaves that to the broker. ``prefetch``: messages that a consumer has before the application sees them;
+    ``charges_prefetched``: the broker counts a delivery of these when a connection is lost.
     """
     examples = {title: each for title in policies.rules.names() if (each := example_of(title)) and each != OTHERS}
     named = {title if is_pattern(title) else str(each): each for title, each in examples.items()}

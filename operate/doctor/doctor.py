@@ -72,14 +72,9 @@ def examine(
 ) -> Report:
     """Look at a broker, and at its configuration.
 
-    Args:
-        url: the broker's, as for `redelivery.connect`.
-        config: what was read of its configuration file.
-        queues: that are looked at; beside those that the file names and the broker lists.
-        client: what was read of the URL of a client that redelivers by itself.
-        watch: seconds between the two looks at the queues' depths; 0 for one look.
-        connect_timeout: seconds.
-        options: what else `redelivery.connect` takes beside the URL.
+    ``queues`` are looked at beside those that the file names and the broker lists. ``client``: what was read of the URL
+    of a client that redelivers by itself. ``watch``: seconds between the two looks at the queues' depths; 0 for one
+    look. ``options``: what else `redelivery.connect` takes beside the URL.
 
     Raises:
         ConfigError: the URL or an option is malformed.

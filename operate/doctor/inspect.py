@@ -58,12 +58,8 @@ class Seen:
 class Inspector:
     """Looks at the queues of one broker, as often as it is asked to.
 
-    Args:
-        most: messages of a queue that are counted by browsing, where nobody says how many it has.
-        kept: of these, the first so many are kept, so that nobody need browse once more.
-
-    Attributes:
-        counted: ``most``, where the last look counted by browsing.
+    ``most``: messages of a queue that are counted by browsing, where nobody says how many it has; ``counted`` is that
+    where the last look did. ``kept``: of these, the first so many are kept, so that nobody need browse once more.
     """
 
     def __init__(self, connection: Connection, most: int = BROWSED, kept: int = 0) -> None:

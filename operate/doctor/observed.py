@@ -68,11 +68,8 @@ def check_queues(
 ) -> Iterator[Finding]:
     """The findings of queues that were looked at twice; five of one kind or more are one.
 
-    Args:
-        before: the first look, by name.
-        after: the second one.
-        dead_letters: which of them, or of their addresses, hold dead letters; beside those that are called so.
-        asked: of which the user wants to know: up to four of them are findings of their own in any case.
+    ``dead_letters``: which of them, or of their addresses, hold dead letters; beside those that are called so.
+    ``asked``: of which the user wants to know: up to four of them are findings of their own in any case.
     """
     kinds: dict[tuple[bool, bool, bool], list[tuple[ObservedQueue, int]]] = {}
     for name, state in after.items():

@@ -34,11 +34,9 @@ _OFTEN: Final = 0.5  # seconds between two looks, at most
 
 
 class Sightings:
-    """The canaries of one run on one queue.
+    """The canaries of one run on one queue. ``clock``: for tests.
 
-    Args:
-        others: letters that stand there, and stay: a depth of so many is no reason for a look.
-        clock: for tests.
+    ``others``: how many letters stand there, and stay: a depth of so many is no reason for a look.
     """
 
     def __init__(
@@ -119,15 +117,11 @@ def check_watchable(connection: Connection, targets: Iterable[Destination]) -> N
 
 
 class Watch:
-    """Looks at the canaries of one run until it is known what has become of them.
+    """Looks at the ``count`` canaries of one run until it is known what has become of them. ``clock``, ``sleep``: for
+    tests.
 
-    Args:
-        queue: from which they were replayed, and where they are back.
-        targets: the queues that they were sent to.
-        count: how many they are.
-        others: how many letters are left where they were replayed from.
-        wait: seconds within which one after the other must be taken, and then seconds for which all must be gone.
-        clock, sleep: for tests.
+    ``queue``: from which they were replayed, and where they are back; ``others``: how many letters are left there.
+    ``wait``: seconds within which one after the other must be taken, and then seconds for which all must be gone.
     """
 
     def __init__(

@@ -100,9 +100,8 @@ def plan(
 ) -> MovePlan:
     """Look, and take nothing.
 
-    Args:
-        noted: called with each letter that would leave, and as what.
-        kept: what is only taken away is to be put back some day.
+    ``noted``: called with each letter that would leave, and as what. ``kept``: what is only taken away is to be put
+    back some day.
 
     Raises:
         UnsupportedError: a group is meant, and the queue cannot be looked into; or a letter cannot be received whole.
@@ -156,12 +155,10 @@ class BatchRecord(Protocol):
 
 
 class Mover:
-    """Moves what was planned.
+    """Moves what was planned; ``receipt``: where it is written what leaves.
 
-    Args:
-        rate: letters per second, at most; None: as many as possible.
-        moved: called with the number of letters that have left until now, when that is certain.
-        receipt: where it is written what leaves.
+    ``rate``: letters per second, at most; None: as many as possible. ``moved``: called with the number of letters that
+    have left until now, when that is certain.
     """
 
     def __init__(

@@ -66,13 +66,11 @@ def overview(
     looked_at: int = LOOKED_AT,
     counted: int = BROWSED,
 ) -> Overview:
-    """Look at all dead-letter queues, and take nothing.
+    """Look at all dead-letter queues that the broker lists, and the rules name, and at ``queues``; take nothing.
 
-    Args:
-        rules: of the broker's configuration file, where it does not report its own.
-        queues: that are looked at beside those that the broker lists, and the rules name.
-        looked_at: letters of a queue, at most, of which the oldest and the most frequent cause are found.
-        counted: letters of a queue, at most, that are counted one by one where the broker does not say how many.
+    ``rules``: of the broker's configuration file, where it does not report its own. ``looked_at``: letters of a queue,
+    at most, of which the oldest and the most frequent cause are found. ``counted``: letters of a queue, at most, that
+    are counted one by one where the broker does not say how many.
 
     Raises:
         UnsupportedError: the broker reports no queues over this protocol; the text names the option.

@@ -27,11 +27,9 @@ _EXCHANGE: Final = "dead-letter-exchange"
 
 
 class RabbitManagement:
-    """See `redelivery.operate.management.interface.Management`.
+    """See `redelivery.operate.management.interface.Management`; ``address`` is of its HTTP API.
 
-    Args:
-        address: of its HTTP API.
-        meta: of the connection, as whose protocol shows them messages are read.
+    ``meta``: of the connection, as whose protocol shows them messages are read.
     """
 
     def __init__(self, address: ManagementAddress, meta: ConnectionMetaData) -> None:

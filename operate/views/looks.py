@@ -17,10 +17,8 @@ _APART: Final = 15.0  # seconds between two that are kept
 
 
 class Looks:
-    """The looks at one broker, for as long as the program runs: 240, which are at least 15 s apart.
-
-    Args:
-        clock: seconds, for tests.
+    """The looks at one broker, for as long as the program runs: 240, which are at least 15 s apart by ``clock``
+    (seconds).
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -80,14 +80,9 @@ class RunOrder:
 class LetterRun:
     """A run, and how far it is; it runs in the thread that calls `work`, and others read it.
 
-    Attributes:
-        what: its command, or ``undo`` or ``resume``.
-        receipt: the file; None until it is begun.
-        moved, total: letters.
-        doing: what it does now, for people.
-        error: why it ended too soon.
-        begun: is set when there is a receipt, or an error.
-        ended: is set at its end.
+    ``what``: its command, or ``undo`` or ``resume``. ``receipt``: the file; None until it is begun. ``doing``: what it
+    does now, for people. ``error``: why it ended too soon. ``begun``: is set when there is a receipt, or an error;
+    ``ended`` at its end.
     """
 
     def __init__(self, what: str, receipt: Path | None = None) -> None:

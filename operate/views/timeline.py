@@ -43,13 +43,10 @@ class Timeline:
 
 
 def timeline(letter: Message, policies: BrokerPolicies | None = None) -> Timeline | None:
-    """The attempts of a letter; None: neither it nor the rules say anything of them.
+    """The attempts of a letter; None: neither it nor the rules (``policies``) say anything of them.
 
     The plan is that of the policy that the letter names, else that of the rules for the queue that it came from. Where
     it does not say when it was tried, the last attempt was when it became a dead letter.
-
-    Args:
-        policies: the broker's rules, or the file that says them.
     """
     said = letter.dead_letter
     if said is None:

@@ -36,14 +36,10 @@ Labels = Mapping[str, str]
 
 
 class AppWatch:
-    """Looks at one application.
+    """Looks at one application, at ``http://host:port``, with or without ``/metrics``. Raises ConfigError: it is no
+    such URL.
 
-    Args:
-        url: ``http://host:port``, with or without ``/metrics``.
-        timeout: seconds within which a page must be there.
-
-    Raises:
-        ConfigError: it is no such URL.
+    ``timeout``: seconds within which a page must be there.
     """
 
     def __init__(self, url: str, timeout: float = 5.0) -> None:

@@ -33,9 +33,7 @@ _HELD_BACK: Final = (
 class BrokerWatch:
     """Looks at the queues of one connection's broker.
 
-    Args:
-        connection: open.
-        queues: names that are asked for, beside those that the broker lists; with ``*`` or ``?`` they only choose.
+    ``queues``: names that are asked for, beside those that the broker lists; with ``*`` or ``?`` they only choose.
 
     Raises:
         InvalidDestinationError: one of them is no queue.

@@ -225,15 +225,11 @@ def read_content(
 ) -> BrokerPolicies:
     """Read the rules in the content of a file.
 
-    Args:
-        content: its bytes.
-        name: what errors call it; where the content does not say which broker it is for, the name may.
-        format: one of FORMATS; None: by its content.
-        properties: the values of placeholders (``${name}``).
-        strict: raise an error for what was not understood; False keeps it in ``problems`` and leaves it out.
-        load: gives the content of files that it includes; None: includes are refused.
-        overrides: the names and contents of files that the broker applies after it, in their order.
-        part: the name of one of several brokers, connection factories or profiles in it.
+    ``name``: what errors call it; where the content does not say which broker it is for, the name may. ``format``: one
+    of FORMATS; None: by its content. ``properties``: the values of placeholders (``${name}``). ``strict``: False keeps
+    what was not understood in ``problems`` and leaves it out. ``load``: gives the content of files that it includes;
+    None: includes are refused. ``overrides``: the names and contents of files that the broker applies after it, in
+    their order. ``part``: the name of one of several brokers, connection factories or profiles in it.
 
     Raises:
         ConfigError: it is not a configuration of a broker known here, or (with ``strict``) something that concerns

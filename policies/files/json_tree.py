@@ -72,13 +72,11 @@ def inside(value: Json, name: str, problem: Callable[[str, Place], object]) -> J
 
 
 def parse_json(content: bytes, file: str, problem: Callable[[str, Place], object], within: Place | None = None) -> Json:
-    """Return the value of a document.
+    """Return the value of a document in UTF-8, -16 or -32; comments as in Java, which Broker-J's own files have, are
+    allowed.
 
-    Args:
-        content: its bytes, in UTF-8, -16 or -32; comments as in Java, which Broker-J's own files have, are allowed.
-        file: what errors call it.
-        problem: notified of each name that stands twice in an object: of these the brokers take the last one.
-        within: where it stands, if it is itself a str of another document: all its places are this one then.
+    ``problem``: notified of each name that stands twice in an object: of these the brokers take the last one.
+    ``within``: where it stands, if it is itself a str of another document: all its places are this one then.
 
     Raises:
         ConfigFileError: it is not JSON, nested too deeply, or has more than MOST values.

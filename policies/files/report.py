@@ -83,9 +83,7 @@ class ReadingReport:
     def chosen(self, found: Sequence[tuple[str, T, Place]], what: str) -> T | None:
         """Return one of several: the only one, or that of the name `part`; else None, which is a problem.
 
-        Args:
-            found: name, value and place of each.
-            what: the word for several of them.
+        ``found``: name, value and place of each. ``what``: the word for several of them.
         """
         self.chose = True
         wanted = [value for name, value, _ in found if self.part in (None, name)]
@@ -153,16 +151,10 @@ class ReadingReport:
         known: Collection[str] = (),
         of: str = "",
     ) -> Given:
-        """Read the settings that are in ``names``.
+        """Read the settings that are in ``names``, of name, text and place of each that is ``given``.
 
-        Another one is a problem where it looks as if it concerned redelivery, and is not in ``known``.
-
-        Args:
-            names: the names that are understood.
-            given: name, text and place of each setting.
-            title: the part of the file that gives them; ``of``: what an error calls it, if not so.
-            concerns: what a name of redelivery or dead letters looks like.
-            known: names of the broker's that concern something else.
+        Another one is a problem where it looks as if it concerned redelivery (``concerns``), and is not in ``known``.
+        ``title``: the part of the file that gives them; ``of``: what an error calls it, if not so.
         """
         fields: dict[str, Any] = {}
         settings: list[Setting] = []

@@ -19,13 +19,9 @@ from redelivery.spark.rows.digests import Key
 class SegmentChain:
     """One lane's end of the log, in one thread; made after the query has taken its epoch.
 
-    Args:
-        wal: the log.
-        head: the highest number that a segment has.
-        alone: no other process of this query publishes.
-        taken: notified of each number that another process has taken.
-        check: raises FencedError if a later query has taken the log.
-        unmarked: the segments up to ``head`` that had no ``.ok`` after the epoch was taken; None: they are listed.
+    ``head``: the highest number that a segment has. ``alone``: no other process of this query publishes. ``taken``:
+    notified of each number that another process has taken. ``check``: raises FencedError if a later query has taken the
+    log. ``unmarked``: the segments up to ``head`` that had no ``.ok`` after the epoch was taken; None: they are listed.
     """
 
     def __init__(
@@ -64,16 +60,10 @@ class SegmentChain:
     def publish(self, data: Data, keys: Sequence[Key]) -> int | None:
         """Make a segment durable under the next free number; it is in doubt until `confirm`.
 
-        Args:
-            data: the segment.
-            keys: of its rows; none with ``dedupe=off``.
-
-        Returns:
-            None: roll back. A segment of another lane, or of a zombie, may hold the same messages; or the number was
-            used up by a committed batch, so that no query reads what was just written.
-
-        Raises:
-            FencedError: a later query has taken the log and published since.
+        ``keys``: of its rows; none with ``dedupe=off``. Returns None where the session is to be rolled back: a segment
+        of another lane, or of a zombie, may hold the same messages; or the number was used up by a committed batch, so
+        that no query reads what was just written. Raises FencedError: a later query has taken the log and published
+        since.
         """
         if not self._alone and self._skip_committed(keys):
             return None

@@ -102,11 +102,9 @@ class Commits:
     def add(self, seq: int, parts: int | None, check: Callable[[], None], files: Iterable[str]) -> None:
         """Commit everything up to this batch.
 
-        Args:
-            seq: the batch.
-            parts: how many tasks could have published for it; None: the segments are one stream, without tasks.
-            check: called before each record; what it raises ends the commit.
-            files: in the folder of the segments, those of the batches that are not committed yet.
+        ``parts``: how many tasks could have published for it; None: the segments are one stream, without tasks.
+        ``check``: called before each record; what it raises ends the commit. ``files``: in the folder of the segments,
+        those of the batches that are not committed yet.
         """
         last = self.watermark()
         if seq <= last:

@@ -54,15 +54,10 @@ def read_identity(store: SegmentStore) -> str | None:
 
 
 def check_source(before: Any, now: Mapping[str, Any], location: str) -> None:
-    """Refuse a query that reads something else than the one before it.
+    """Refuse, by ConfigError, a query that reads something else than the one before it; the text says what to do.
 
-    Args:
-        before: as its epoch's file has it: ``destinations``, and ``subscription`` with what it is known by.
-        now: the same of this one.
-        location: of the log.
-
-    Raises:
-        ConfigError: it does; the text says what has changed, and what to do.
+    ``before``: as its epoch's file has it: ``destinations``, and ``subscription`` with what it is known by. ``now``:
+    the same of this one.
     """
     if not isinstance(before, Mapping):
         return

@@ -33,10 +33,7 @@ class SegmentError(StoreError):
 class SegmentWriter:
     """Encodes a segment into memory while its rows come in.
 
-    Args:
-        schema: of the rows, as Spark wants them.
-        compression: ``zstd``, ``lz4`` or ``none``.
-        attempt: names who writes it: a uuid.
+    ``compression``: ``zstd``, ``lz4`` or ``none``. ``attempt``: names who writes it: a uuid.
     """
 
     def __init__(self, schema: Any, compression: str, attempt: str) -> None:

@@ -32,12 +32,9 @@ class InDoubtSegment:
 
 
 class UncommittedIds:
-    """The segments in doubt of one store.
+    """The segments in doubt of one store, and when (``now``, in milliseconds since 1970).
 
-    Args:
-        store: holds them.
-        window: seconds that the keys of a committed batch are kept.
-        now: the wall clock, in milliseconds since 1970.
+    ``window``: seconds that the keys of a committed batch are kept.
     """
 
     def __init__(self, store: SegmentStore, window: float, now: Callable[[], int]) -> None:

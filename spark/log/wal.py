@@ -88,13 +88,10 @@ class Wal(FailedBatches):
     def open(
         cls, store: SegmentStore, *, check: bool = True, dedupe_window: float = DAY, now: Callable[[], int] = epoch_ms
     ) -> Wal:
-        """The log of a store, a new one where there is none.
+        """The log of a store, a new one where there is none; ``now`` in milliseconds since 1970.
 
-        Args:
-            store: holds the files.
-            check: whether to make sure first that the store can create a file only if it is absent.
-            dedupe_window: seconds that ids in doubt are remembered after their batch was committed.
-            now: the wall clock, in milliseconds since 1970.
+        ``check``: make sure first that the store can create a file only if it is absent. ``dedupe_window``: seconds
+        that ids in doubt are remembered after their batch was committed.
 
         Raises:
             StoreError: the store cannot be used.
@@ -299,14 +296,8 @@ class Wal(FailedBatches):
     def commit(self, seq: int, parts: int, *, retain: int = 1, epoch: int | None = None) -> None:
         """Spark will not ask for the batches up to ``seq`` again (receiver=executor). Twice is harmless.
 
-        Args:
-            seq: the batch.
-            parts: how many parts it was planned with.
-            retain: so many of the last batches stay readable.
-            epoch: checked before the batch is committed.
-
-        Raises:
-            FencedError: of `check_epoch`.
+        ``parts``: how many it was planned with. ``retain``: so many of the last batches stay readable. ``epoch``:
+        checked before the batch is committed; raises FencedError of `check_epoch`.
         """
         self._commit(seq, parts, retain, epoch)
 

@@ -87,13 +87,10 @@ def imports_left_alone() -> Iterator[None]:
 
 
 class LaneReceiver:
-    """One lane.
+    """One lane. ``unmarked``: of `SegmentChain`, as ``head``; ``found``: notified of each segment, and of an empty
+    queue.
 
-    Args:
-        head: the highest number that a segment has.
-        epoch: of the query that it belongs to; a later one of the same walLocation ends it.
-        found: notified of each segment, and of an empty queue.
-        unmarked: of `SegmentChain`.
+    ``epoch``: of the query that it belongs to; a later one of the same walLocation ends it.
     """
 
     def __init__(

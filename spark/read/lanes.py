@@ -24,10 +24,7 @@ _STOP_SECONDS = 10.0
 class Lanes:
     """The lanes start when this is made; `wait_for_rows` raises what has ended one of them.
 
-    Args:
-        head: the highest number of a segment.
-        known: the segments that are there and not read yet, by number.
-        unmarked: of `SegmentChain`.
+    ``known``: the segments that are there and not read yet, by number. ``head``, ``unmarked``: of `SegmentChain`.
     """
 
     def __init__(

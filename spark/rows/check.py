@@ -36,12 +36,7 @@ def check_schema(schema: Any, options: _Columns) -> None:
 
 
 def check_segment(reader: Any, name: str, options: _Columns) -> None:
-    """Refuse a segment that was received with other columns than the query has now.
-
-    Args:
-        reader: of the segment.
-        name: shown in the error.
-        options: of the query.
+    """Refuse a segment that was received with other columns than the query has now; ``name`` is shown in the error.
 
     Raises:
         ConfigError: it names the option that was changed.

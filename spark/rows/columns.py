@@ -47,13 +47,11 @@ class RowWriter(Protocol):
 class Columns:
     """The rows so far. A message that cannot be a row leaves no trace: `add` raises before anything is kept.
 
-    Args:
-        properties_type: ``string`` (values by JMS's conversion to String) or ``variant``.
-        errors: with the column ``_error``, which `add_error` fills.
-        several: the messages are of several destinations: each row says which its message was consumed from, whatever
-            its sender has written on it, and the same message on two of them is two.
-        converter: makes the body; what it returns decides ``body_type``.
-        digests: whether redelivered messages are to be recognised; without it no row has a digest.
+    ``properties_type``: ``string`` (values by JMS's conversion to String) or ``variant``. ``errors``: with the column
+    ``_error``, which `add_error` fills. ``several``: the messages are of several destinations: each row says which its
+    message was consumed from, whatever its sender has written on it, and the same message on two of them is two.
+    ``converter``: makes the body; what it returns decides ``body_type``. ``digests``: redelivered messages are to be
+    recognised; without it no row has a digest.
     """
 
     def __init__(

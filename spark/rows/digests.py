@@ -48,11 +48,8 @@ def _form(names: tuple[str, ...], types: tuple[type, ...]) -> tuple[str, tuple[i
 def digest(kind: str | None, body: bytes | None, properties: Mapping[str, Value], timestamp: int | None) -> bytes:
     """`SIZE` bytes, equal exactly for equal messages.
 
-    Args:
-        kind: of the body: ``text``, ``bytes``, ``map``, ``stream`` or ``none``.
-        body: as its column has it, before any converter.
-        properties: a value counts with its JMS type.
-        timestamp: when it was sent, in any unit.
+    ``kind``: of the body: ``text``, ``bytes``, ``map``, ``stream`` or ``none``. ``body``: as its column has it, before
+    any converter. ``properties``: a value counts with its JMS type. ``timestamp``: when it was sent, in any unit.
     """
     values = properties.values()
     form, places = _form(tuple(properties), tuple(map(type, values)))

@@ -62,12 +62,9 @@ _COLUMNS: Final[dict[str, tuple[Any, Any]]] = {
 
 
 def struct_type(properties_type: str = "string", errors: bool = False, columns: Sequence[str] = COLUMNS) -> Any:
-    """Spark's schema of the rows.
+    """Spark's schema of the wanted ``columns``, in their order. ``properties_type``: ``string`` or ``variant``.
 
-    Args:
-        properties_type: ``string`` or ``variant``.
-        errors: with the column ``_error``.
-        columns: those that are wanted, in their order.
+    ``errors``: with the column ``_error``.
     """
     value = VariantType() if properties_type == "variant" else StringType()
     types = {name: kind() for name, (kind, _) in _COLUMNS.items()}

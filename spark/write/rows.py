@@ -101,11 +101,7 @@ class Outgoing(NamedTuple):
 
 
 def check_columns(schema: StructType, *, destination_given: bool) -> None:
-    """Check that rows of this schema can be sent.
-
-    Args:
-        schema: of the rows.
-        destination_given: an option names the destination.
+    """Check that rows of this schema can be sent. ``destination_given``: an option names the destination.
 
     Raises:
         ConfigError: a column is missing, unknown, of another type than wanted, or occurs twice; the text names it.
@@ -133,11 +129,8 @@ class Rows:
     """The rows of one task, as messages.
 
     What a row says counts; where it says nothing (null, or no such column), the options do. The other way round it is
-    with the destination only: a row that was read names where it was, and is to go where the option says.
-
-    Args:
-        options: of the write.
-        ids: what the dedupe ids of this task's rows begin with; None: they have none.
+    with the destination only: a row that was read names where it was, and is to go where the option says. ``ids``: what
+    the dedupe ids of this task's rows begin with; None: they have none.
     """
 
     def __init__(self, options: SinkOptions, ids: str | None) -> None:

@@ -41,11 +41,8 @@ def is_made(rows: Iterable[Mapping[str, Any]]) -> bool:
 def queues_of(name: str, on: Iterable[BoundTo], named: Iterable[BoundTo], *, made: bool) -> tuple[BoundTo, ...]:
     """The queues that a queue's name means: it itself, or those of the address; none: they are not there.
 
-    Args:
-        name: as the application says it.
-        on: the queues of the address of that name.
-        named: those of the queue's name.
-        made: somebody has made the address, so that its MULTICAST queues are no mere subscriptions.
+    ``on``: the queues of the address of that name; ``named``: those of the queue's name. ``made``: somebody has made
+    the address, so that its MULTICAST queues are no mere subscriptions.
     """
     address, whole, _ = name.rpartition(QUALIFIED)
     own = tuple(each for each in named if each.address == (address or name))

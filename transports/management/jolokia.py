@@ -29,9 +29,8 @@ _NOT_ALLOWED: Final = ("java.lang.SecurityException", "java.lang.IllegalAccessEx
 class JolokiaClient:
     """Raises of all calls: as `JsonClient.call`; of a refusal, the text has the broker's words.
 
-    Args:
-        address: of the console; ``path`` may be left out.
-        path: Jolokia's, of this broker: ``/console/jolokia``.
+    ``address``: of the console. ``path``: Jolokia's, of this broker: ``/console/jolokia``; the address may leave it
+    out.
     """
 
     def __init__(self, address: ManagementAddress, path: str) -> None:

@@ -49,12 +49,7 @@ _SOLE: Final = "sole-connection-for-container"
 class AmqpServerSession:
     """One client; everything but `mark_ready` runs on the listener's thread.
 
-    Attributes:
-        name: of the session.
-        client_id: its container's id.
-        origin: what no_local knows its messages by.
-        commands: what the client asks for and is still to be executed, in order.
-        buffered: bytes of messages that have not come whole.
+    ``commands``: what the client asks for and is still to be executed, in order. The others are `LinkSession`'s.
     """
 
     def __init__(self, core: Core, name: str, engine: AmqpEngine, wake: Callable[[], None]) -> None:

@@ -78,10 +78,9 @@ def forecast(
 ) -> tuple[Forecast, ...]:
     """Say what will happen to letters of a queue that are sent to their targets; those of most letters first.
 
-    Args:
-        to: the target that was asked for, instead of where each came from.
-        broker: of the broker's configuration; None: what the broker itself reports, where a letter names no policy.
-        client: of the URL or file of the client that receives them; None: the policies that the letters name.
+    ``to``: the target instead of where each came from. ``broker``: of its configuration; None: what the broker itself
+    reports, where a letter names no policy. ``client``: of the URL or file of the client that receives them; None: the
+    policies that the letters name.
     """
     counted: Counter[tuple[Destination | None, RedeliveryPolicy | None]] = Counter()
     for each in letters:

@@ -28,10 +28,8 @@ class PlannedReplay:
 
 
 class PlannedReplays(list[PlannedReplay]):
-    """The letters in their order; `note` is called with each by `plan`.
-
-    Args:
-        watched: they are canaries, whose failures must be known again.
+    """The letters in their order; `note` is called with each by `plan`. ``watched``: their failures must be known
+    again.
     """
 
     def __init__(self, *, watched: bool = False) -> None:

@@ -60,12 +60,8 @@ class Canary:
 class Widening:
     """A replay in stages, of which the next one begins when all letters until then have been handled.
 
-    Args:
-        queue: from which they are replayed.
-        run: the name of the run, see `routes.REPLAYED`.
-        move: sends a part of them.
-        watching: shows that one waits.
-        sent: how many were before, where a run is gone on with; ``targets``: and where to.
+    ``run``: its name, see `routes.REPLAYED`. ``move``: sends a part of them. ``watching``: shows that one waits.
+    ``sent``: how many were before, where a run is gone on with; ``targets``: and where to.
     """
 
     def __init__(

@@ -29,16 +29,10 @@ def entry_of(
     checked: Callable[[str, Json], str | None] = lambda _name, _value: None,
     unknown: Callable[[str], str | None] = lambda _name: None,
 ) -> AddressEntry | None:
-    """Return the settings of an object for a match; None where they are for none, which is a problem.
+    """Return the settings of an object for a match; None where they are for none, which is a problem of the ``report``.
 
-    Args:
-        match: what it matches.
-        settings: the object.
-        report: gets what is wrong.
-        wildcards: those of the broker.
-        names: its settings.
-        checked: says what is wrong with the type of a value, None: nothing.
-        unknown: says what is wrong with a name, beside what a similar one would say.
+    ``checked``: says what is wrong with the type of a value, None: nothing. ``unknown``: says what is wrong with a
+    name, beside what a similar one would say.
     """
     if match is None or not isinstance(match.value, str):
         shown = (

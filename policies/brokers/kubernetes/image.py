@@ -25,12 +25,10 @@ QUEUES: Final = tuple(BoundQueue(name, name, "anycast", place=_PLACE) for name i
 
 
 def merged(given: tuple[AddressEntry, ...], rule: str) -> tuple[AddressEntry, ...]:
-    """Return the image's settings with those of a resource.
+    """Return the image's settings with those of a resource; without any of those the image's, whatever the rule.
 
-    Args:
-        given: those of the resource; without any, the image's stay as they are, whatever the rule.
-        rule: ``merge_all``: of the same match each setting counts, the resource's before the image's.
-            ``merge_replace``: of the same match only the resource's. ``replace_all``: only the resource's at all.
+    ``rule``: ``merge_all``: of the same match each setting counts, the resource's before the image's.
+    ``merge_replace``: of the same match only the resource's. ``replace_all``: only the resource's at all.
     """
     if rule == "replace_all" and given:
         return given

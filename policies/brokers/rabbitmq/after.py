@@ -41,12 +41,9 @@ class Stop:
 
 
 def afterwards(first: Stop, stop_at: Callable[[str], Stop], *, counted: bool) -> Iterator[str]:
-    """Say where the dead letters of a queue go on to.
+    """Say where the dead letters of a queue (``first``) go on to; ``stop_at`` gives another one by its name.
 
-    Args:
-        first: the queue.
-        stop_at: gives another one by its name.
-        counted: its own limit makes them dead letters, and not a client that rejects.
+    ``counted``: its own limit makes them dead letters, and not a client that rejects.
     """
     for target in first.route.queues:
         if target != first.name:

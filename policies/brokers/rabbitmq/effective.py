@@ -38,12 +38,10 @@ class Layers:
 
 
 def merged(layers: Layers, kind: str, *, major: int | None = None) -> RabbitLevel:
-    """Return the values that count, and the settings that give them.
+    """Return the values that count for a queue, and the settings that give them.
 
-    Args:
-        layers: what says something about the queue.
-        kind: its type: a quorum queue prefers its policy's ``overflow``, a classic one its argument.
-        major: of the version; before 4 there is no limit below 0.
+    ``kind``: its type: a quorum queue prefers its policy's ``overflow``, a classic one its argument. ``major``: of the
+    version; before 4 there is no limit below 0.
     """
     values: dict[str, Any] = {}
     levels = [None if each is None else each[1] for each in (layers.arguments, layers.policy, layers.operator)]

@@ -62,12 +62,9 @@ class Route:
 
 
 class Exchanges:
-    """The exchanges and bindings of one virtual host.
+    """The exchanges and bindings of one virtual host, and the alternate exchange that a policy gives, by the exchange.
 
-    Args:
-        exchanges: None where the file does not list them, so that one may be there all the same.
-        bindings: of them.
-        alternates: the alternate exchange that a policy gives, by the exchange.
+    ``exchanges``: None where the file does not list them, so that one may be there all the same.
     """
 
     def __init__(

@@ -29,11 +29,8 @@ _ENOUGH: Final = 5  # answers without a number, or none, that are no accident: a
 class QueueDepth:
     """A connection of its own, and a thread that asks from the moment this is made until it is closed.
 
-    Args:
-        options: whose queues; the sum is reported. Where one is a topic or a pattern, and where the broker cannot
-            report it, nothing is asked.
-        every: seconds between an answer and the next question.
-        patience: seconds that an answer may take.
+    The sum of all queues is reported. Where one is a topic or a pattern, and where the broker cannot report it, nothing
+    is asked. ``every``: seconds between an answer and the next question. ``patience``: that an answer may take.
     """
 
     def __init__(self, options: SourceOptions, *, every: float = 1.0, patience: float = 5.0) -> None:

@@ -52,13 +52,10 @@ _MAYBE_DONE: Final = (InDoubtError, TransactionRolledBackError, *LOST)
 
 
 class BatchReceiver:
-    """The session. One thread at a time.
+    """The session. One thread at a time. ``in_doubt``: the segments whose messages the broker may redeliver.
 
-    Args:
-        in_doubt: the segments whose messages the broker may redeliver.
-        quota: the most messages that it will receive; None: there is no limit.
-        stopped: set when nobody wants the messages any more, which ends every wait.
-        broker: of a list, which is asked first; None: as the URL says.
+    ``quota``: the most messages that it will receive; None: there is no limit. ``stopped``: set when nobody wants the
+    messages any more, which ends every wait. ``broker``: of a list, which is asked first; None: as the URL says.
     """
 
     def __init__(
@@ -87,16 +84,11 @@ class BatchReceiver:
         self.counts: Counter[str] = Counter()  # deadLetters, dropped, duplicates, reconnects
 
     def receive(self, rows: int, size: int, pace: Pace, *, first: float = _WAIT) -> ReceivedBatch | None:
-        """Receive messages.
+        """Receive ``rows`` messages at most, until their rows have about ``size`` bytes; one that is larger stands
+        alone.
 
-        Args:
-            rows: at most so many.
-            size: until their rows have about so many bytes; one that is larger stands alone.
-            pace: when to wait no longer for more of them.
-            first: seconds to wait for the first one.
-
-        Returns:
-            None when nothing came (`empty`), what came was rolled back, or the connection was lost.
+        ``pace``: when to wait no longer for more of them. ``first``: seconds to wait for the first one. Returns None
+        when nothing came (`empty`), what came was rolled back, or the connection was lost.
 
         Raises:
             ConnectError: the connection was lost and did not come back within `maxReconnectTime`.

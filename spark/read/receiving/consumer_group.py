@@ -17,14 +17,11 @@ from redelivery.transports.seam import Flow
 
 
 class ConsumerGroup:
-    """Of a session of mode CLIENT or TRANSACTED. JMS has only listeners for that.
+    """The consumers, at least one, of a session of mode CLIENT or TRANSACTED. JMS has only listeners for that.
 
     Each call begins with another consumer, so that a full queue does not keep the others waiting; within a call the
     messages of one consumer keep their order. One that the broker ends, ends the receiving: nothing is left out in
     silence.
-
-    Args:
-        consumers: at least one; all of one session.
     """
 
     def __init__(self, consumers: Sequence[Consumer]) -> None:

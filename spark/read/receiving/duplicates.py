@@ -32,12 +32,10 @@ class SegmentsInDoubt(Protocol):
 
 
 class Duplicates:
-    """The duplicates of one session, in one thread.
+    """The duplicates of one session, in one thread, among the ``known`` segments.
 
-    Args:
-        known: the segments.
-        stopped: set when nobody wants the messages any more.
-        patience: seconds that a segment of somebody else is given until it is marked.
+    ``stopped``: set when nobody wants the messages any more. ``patience``: seconds that a segment of somebody else is
+    given until it is marked.
     """
 
     def __init__(self, known: SegmentsInDoubt, stopped: threading.Event, patience: float = PATIENCE) -> None:

@@ -74,10 +74,8 @@ class ReceivedBatch:
 
 
 class BatchBuilder:
-    """Takes the rows of one batch after the other.
-
-    Args:
-        duplicates: knows what stands in a segment already; None: nobody asks.
+    """Takes the rows of one batch after the other. ``duplicates``: knows what stands in a segment already; None: nobody
+    asks.
     """
 
     def __init__(self, options: SourceOptions, converter: Converter | None, duplicates: Duplicates | None) -> None:

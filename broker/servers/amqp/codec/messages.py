@@ -105,14 +105,9 @@ class LateBytes(Protocol):
 def read_message(
     raw: bytes | bytearray, destination: Destination | None, message_id: str, *, now: int, origin: str
 ) -> StoredMessage:
-    """The message of a transfer.
+    """The message of a transfer; ``now`` in epoch milliseconds.
 
-    Args:
-        raw: all its bytes.
-        destination: of the link; None: the message names it.
-        message_id: the broker's own id for it.
-        now: epoch milliseconds.
-        origin: of the connection.
+    ``destination``: of the link; None: the message names it. ``message_id``: the broker's own id for it.
 
     Raises:
         MessageFormatError: it cannot be read; the body is read later.
@@ -155,14 +150,10 @@ def kept(raw: bytes, destination: Destination) -> Wire:
 
 
 def write_message(stored: StoredMessage, count: int, *, first: bool, now: int, origin: Origin) -> Parts:
-    """The message of a delivery, in parts.
+    """The message of a delivery, in parts; ``now`` in epoch milliseconds.
 
-    Args:
-        stored: what is sent.
-        count: which delivery it is, 1 for the first.
-        first: it was sent to no client before.
-        now: epoch milliseconds.
-        origin: where a dead letter says where it comes from.
+    ``count``: which delivery it is, 1 for the first. ``first``: it was sent to no client before. ``origin``: where a
+    dead letter says where it comes from.
     """
     left = max(1, stored.expiration - now) if stored.expiration else None
     if not isinstance(stored.wire, (Wire, LateWire)):

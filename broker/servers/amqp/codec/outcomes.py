@@ -35,15 +35,11 @@ _NAMES: Final[dict[object, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class AmqpOutcome:
-    """A receiver's outcome of a delivery.
+    """A receiver's outcome of a delivery: accepted, rejected, released or modified.
 
-    Attributes:
-        kind: accepted, rejected, released or modified.
-        settled: the receiver is done with it.
-        transaction: the id of the transaction that it belongs to; None for none.
-        cause: the description of a rejection's error.
-        failed: of modified, it counts as a delivery.
-        undeliverable: of modified, not to be delivered there again.
+    ``settled``: the receiver is done with it. ``transaction``: the id of the one that it belongs to; None for none.
+    ``cause``: the description of a rejection's error. ``failed``, ``undeliverable``: of modified, it counts as a
+    delivery, and is not to be delivered there again.
     """
 
     kind: int

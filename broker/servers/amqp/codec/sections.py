@@ -56,13 +56,10 @@ def write_header(header: Header) -> bytes:
 def dead_letter(
     raw: bytes | bytearray, destination: Destination, expiration: int, properties: Mapping[str, Value]
 ) -> tuple[bytes | memoryview, ...]:
-    """The sections that follow the header of a dead letter.
+    """The sections that follow the header of a dead letter; ``raw`` is the message as it came.
 
-    Args:
-        raw: the message as it came.
-        destination: the dead-letter queue.
-        expiration: epoch milliseconds, 0 for never.
-        properties: the dead letter's: those that differ from the message's are written, Artemis' as annotations.
+    ``expiration``: epoch milliseconds, 0 for never. ``properties``: the dead letter's: those that differ from the
+    message's are written, Artemis' as annotations.
     """
     _, annotations, properties_at, application_at, body = find(raw)
     before = read(raw, application_at)[0] if application_at else {}

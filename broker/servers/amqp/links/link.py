@@ -21,14 +21,9 @@ from redelivery.model.errors import JMSError
 class LinkSession(Protocol):
     """The part of its client's `redelivery.broker.servers.amqp.session.AmqpServerSession` that a link needs.
 
-    Attributes:
-        core: the broker.
-        name: of the session.
-        transactions: the client's.
-        buffered: bytes of messages that have not come whole.
-        client_id: its container's id, to which the names of its subscriptions belong.
-        origin: what no_local knows its messages by.
-        lost: its connection has ended without a goodbye.
+    ``buffered``: bytes of messages that have not come whole. ``client_id``: its container's id, to which the names of
+    its subscriptions belong. ``origin``: what no_local knows its messages by. ``lost``: its connection has ended
+    without a goodbye.
     """
 
     core: Core
@@ -68,14 +63,9 @@ class LinkSession(Protocol):
 
 
 class BrokerLink(ABC):
-    """One link, seen from the broker.
+    """One link, seen from the broker: ``handle`` is proton's link, ``raw`` and ``raw_session`` are the C library's.
 
-    Attributes:
-        number: what commands call it.
-        handle: proton's link.
-        raw: the C library's.
-        raw_session: the C library's session.
-        ended: nothing of it may be given to the C library any more.
+    ``number``: what commands call it. ``ended``: nothing of it may be given to the C library any more.
     """
 
     def __init__(self, session: LinkSession, number: int, handle: Any) -> None:
