@@ -26,7 +26,7 @@ _Id: TypeAlias = str | bytes
 
 
 class Replies:
-    """The requests that wait for a reply, and how many replies came ``late``, which no request waited for. Thread-safe."""
+    """The requests that wait for a reply; ``late``: how many replies came that no request waited for. Thread-safe."""
 
     def __init__(self) -> None:
         self.late = 0

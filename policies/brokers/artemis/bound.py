@@ -71,7 +71,7 @@ def unmade(settings: Iterable[AddressSettings], queues: Iterable[BoundQueue]) ->
 
 
 def notes(settings: AddressSettings, queues: Iterable[BoundQueue], unless: str) -> Iterator[str]:
-    """Say which of these addresses have no queue, or none that takes each message. ``unless``: who else may make them."""
+    """Say which of these addresses have no queue, or none that takes each message; ``unless`` others make them."""
     for target in dict.fromkeys(targets(settings)):
         found = [each for each in queues if each.address == target]
         if not found:
