@@ -156,9 +156,14 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         return (yield)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[object]) -> None:
+    if isinstance(node, pytest.Item) and call.when != "teardown":
+        hangs.bound(node)  # again, for the tear-down: pytest ends it where something failed
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    hangs.bound(item)  # again: pytest ends it where a call failed
+def pytest_runtest_teardown() -> Generator[None, object, object]:
     try:
         done = yield
     finally:

@@ -28,6 +28,7 @@ def rabbitmq(queue: str, letters: str) -> str:
     return json.dumps({"policies": [], "queues": [given, {"name": letters, "vhost": "/", "arguments": {}}]})
 
 
+@pytest.mark.in_turns("file")
 @pytest.mark.parametrize("to", BROKERS)
 @pytest.mark.parametrize("file", [broker_j, rabbitmq])
 @pytest.mark.parametrize("name", NAMES)

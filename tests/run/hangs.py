@@ -18,7 +18,7 @@ SECONDS: Final = float(os.environ.get("REDELIVERY_TEST_HANGS_AFTER") or 600)  # 
 
 
 def bound(item: pytest.Item) -> None:
-    """A test up to its tear-down, or that: all threads' stacks go to standard error before the process ends."""
+    """A test, with its fixtures: all threads' stacks go to standard error before the process ends."""
     stderr = item.config.stash[fault_handler_stderr_fd_key]  # what it was before pytest captured it
     faulthandler.dump_traceback_later(SECONDS + _timeout(item), exit=True, file=stderr)
 

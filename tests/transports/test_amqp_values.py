@@ -132,12 +132,11 @@ def test_what_is_cut_off_is_an_error(wire: str) -> None:
             read(raw[:end], 0)
 
 
-@pytest.mark.parametrize("code", [code for code in range(256) if code not in TYPES])
-def test_unknown_types_are_an_error(code: int) -> None:
-    raw = bytes((code,)) + bytes(300)
-    for reader in (read, skip):
-        with pytest.raises(MessageFormatError, match="is not an AMQP type"):
-            reader(raw, 0)
+def test_unknown_types_are_an_error() -> None:
+    for code in set(range(256)).difference(TYPES):
+        for reader in (read, skip):
+            with pytest.raises(MessageFormatError, match="is not an AMQP type"):
+                reader(bytes((code,)) + bytes(300), 0)
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_two_full_pipes_do_not_wait_for_each_other() -> None:
 
 @pytest.mark.parametrize("frame_size", [512, 64 << 10, 1 << 20])
 def test_a_large_message_both_ways_in_frames_as_both_allow(frame_size: int) -> None:
-    size = (1 << 20) if frame_size == 512 else (64 << 20)
+    size = (1 << 20) if frame_size == 512 else (16 << 20)
 
     def script(end: PeerEnd) -> None:
         end.log_in(ARTEMIS, max_frame_size=frame_size)

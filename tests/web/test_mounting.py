@@ -49,6 +49,7 @@ def links(page: str) -> list[str]:
     return re.findall(r'(?:src|href|action|hx-get)="([^"#]+)', page)
 
 
+@pytest.mark.in_turns("path")
 @kinds
 @pytest.mark.parametrize("path", ["/redelivery", "/ops/letters"])
 @pytest.mark.parametrize("outer", [(), ("/shop",), ("/shop", "/eu.west")])

@@ -174,7 +174,7 @@ def test_large_messages_cross_tls_both_ways(tmp_path: Path, scheme: str, near: s
     make_certificates(tmp_path)
     tls = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
     tls.load_cert_chain(tmp_path / "client.pem", tmp_path / "client.key")
-    bodies = [bytes([number]) * (number << 18) for number in range(1, 9)]
+    bodies = [bytes([number]) * (number << 18) for number in (1, 4, 8)]
 
     async def work(url: str) -> None:
         async with aio.connect(url, tls=tls) as connection, connection.session() as session:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +10,11 @@ import pytest
 from tests.policies.readers.documents import ARTEMIS, address_settings, read, written
 from tests.promises.real.started import ARTEMIS as BROKER
 from tests.promises.real.started import artemis_with, running, setting
+from tests.run.commands import CliRunner
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
+from redelivery.cli.app import app
 from redelivery.operate.doctor.management import artemis_queues, artemis_rules
 from redelivery.operate.simulate import simulate
 from redelivery.policies.brokers.artemis.bound import BoundQueue
@@ -171,8 +171,8 @@ def test_properties_are_put_upon_the_settings_of_a_file_one_by_one(tmp_path: Pat
     assert places["dead-letter-address"].startswith(f"{xml}:3:")
     with EmbeddedBroker("upon", config=f"{xml},{upon}") as broker:
         assert broker.core.config.rules == found.rules
-    shown = [sys.executable, "-m", "redelivery", "policy", "explain", f"{xml},{upon}", "orders"]
-    assert "then DLQ" in subprocess.run(shown, capture_output=True, check=True, text=True).stdout  # noqa: S603  # our own
+    shown = CliRunner().invoke(app, ["policy", "explain", f"{xml},{upon}", "orders"])
+    assert (shown.exit_code, "then DLQ" in shown.stdout) == (0, True)
 
 
 def test_only_properties_of_artemis_are_put_upon_another_file_and_only_upon_artemis(tmp_path: Path) -> None:

@@ -43,19 +43,17 @@ def test_every_format_is_here() -> None:
     assert all(FORMATS[name].expects for name in FORMATS if name != URL)
 
 
-@pytest.mark.parametrize("named", FILES)
 @pytest.mark.parametrize("kind", FILES)
-def test_a_file_of_another_format_is_an_error_that_names_both(kind: str, named: str) -> None:
+def test_a_file_of_another_format_is_an_error_that_names_both(kind: str) -> None:
     name = "file.properties" if kind == "artemis_properties" else "file"
-    if kind == named:
-        assert read(FILES[kind], name, format=named).format == kind
-        return
-    with pytest.raises(redelivery.ConfigError) as caught:
-        read(FILES[kind], name, format=named)
-    said = str(caught.value)
-    assert said.startswith(name), said
-    assert f"format={named!r} is {FORMATS[named].expects}; this is " in said
-    assert f"which looks like format={kind!r}" in said
+    assert read(FILES[kind], name, format=kind).format == kind
+    for named in FILES.keys() - {kind}:
+        with pytest.raises(redelivery.ConfigError) as caught:
+            read(FILES[kind], name, format=named)
+        said = str(caught.value)
+        assert said.startswith(name), said
+        assert f"format={named!r} is {FORMATS[named].expects}; this is " in said
+        assert f"which looks like format={kind!r}" in said
 
 
 @pytest.mark.parametrize("named", FILES)

@@ -108,8 +108,8 @@ NARROWED = {"broker/engine/rules/chosen.py: ArtemisRules", "broker/engine/rules/
 
 def asked_types(path: Path) -> set[str]:
     """The names of rules' classes that a file asks for by isinstance, or by match."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    found, text = set(), path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)) if "Rules" in text else ():
         match node:
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
                 found |= {each.id for each in ast.walk(kinds) if isinstance(each, ast.Name)}
