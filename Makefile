@@ -34,10 +34,14 @@ demo: $(VENV)/.ready-$(subst $(comma),+,$(or $(EXTRAS),cli))  ## what redelivery
 # Tests start many Python processes, each of which would compile every module anew.
 test test-all nightly: export PYTHONDONTWRITEBYTECODE =
 
-test: $(READY)   ## each rule once, in two to three minutes; where Java and Maven, or Docker, are there, with real brokers (Spark: EXTRAS=dev,amqp,spark)
+$(VENV)/.collected: $(READY)    # once, what each of the processes would compile at the same time, and rewrite for pytest
+	@$(BIN)/python -m pytest --collect-only -q -n 0 >$(VENV)/collected.log || true
+	@touch $@
+
+test: $(VENV)/.collected   ## each rule once, in two to three minutes; where Java and Maven, or Docker, are there, with real brokers (Spark: EXTRAS=dev,amqp,spark)
 	@$(BIN)/python -m pytest -n auto $(ARGS)
 
-test-all: $(READY)  ## every test
+test-all: $(VENV)/.collected  ## every test
 	@REDELIVERY_FORM=$${REDELIVERY_FORM:-all} $(BIN)/python -m pytest -n auto $(ARGS)
 
 soak: $(READY)   ## ten minutes of lost connections on each pair of protocol and broker, half with threads, half with asyncio

@@ -68,10 +68,10 @@ NOT_FIRST: Final = (
 )
 # Of files that try the same again and again, or with every pair of many values, one in so many.
 FEW: Final = {
-    **{"test_wire_leader.py": 8, "test_the_same_at_a_client.py": 8, "test_amqp_hostile.py": 6},
-    **{"test_store_paging.py": 4, "test_receipts_of_odd_letters.py": 3, "test_broker_options.py": 6},
-    **{"test_receipts.py": 3, "test_corpora.py": 4, "test_mutated_files.py": 3, "test_conversions.py": 6},
-    **{"test_amqp_large.py": 3, "test_cancellation.py": 2, "test_every_call.py": 2, "test_store_files.py": 3},
+    **{"test_amqp_hostile.py": 6, "test_store_paging.py": 4, "test_receipts_of_odd_letters.py": 3},
+    **{"test_broker_options.py": 6, "test_receipts.py": 3, "test_corpora.py": 4, "test_mutated_files.py": 3},
+    **{"test_conversions.py": 6, "test_amqp_large.py": 3, "test_cancellation.py": 2, "test_every_call.py": 2},
+    **{"test_store_files.py": 3},
 }
 # Of files whose every test starts programs, the one that it has.
 ONE_OF: Final = {
