@@ -1,7 +1,8 @@
-"""The attempts of one letter: when each was, as its passport says, beside the times that its policy allows."""
+"""When letters failed: the attempts of one, beside the times that its policy allows, and the curves of groups."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -9,12 +10,17 @@ from typing import Final
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import InvalidDestinationError
 from redelivery.model.messages import Message
+from redelivery.operate.letters.fingerprints import By, Fingerprints, traits
+from redelivery.operate.letters.groups import Group, failed_at, group
+from redelivery.operate.letters.states.resolved import Resolution
 from redelivery.operate.simulate import Attempt, attempts_of, simulate
 from redelivery.policies.activemq.causes import policy_of
 from redelivery.policies.brokers.policies import BrokerPolicies
 
 LISTED: Final = 60
 """Attempts that are listed, at most."""
+PARTS: Final = 24
+"""Parts of the time between the first and the last letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +104,26 @@ def _planned(
     except InvalidDestinationError:
         return (), ""
     return found.attempts[:LISTED], f"{policies.path} ({policies.broker})"
+
+
+def grouped(
+    letters: Sequence[Message], by: By = "cause", resolved: Mapping[str, Resolution] | None = None
+) -> list[tuple[Group, tuple[int, ...]]]:
+    """The groups, the largest first, each with the numbers of its letters in `PARTS` equal parts of the time.
+
+    The time is that of all letters, so that curves can be compared; letters that say no time are in none.
+    """
+    groups = group(letters, by, resolved)
+    times = [failed_at(each) for each in letters]
+    known = [each.timestamp() for each in times if each is not None]
+    curves = {each.fingerprint: [0] * PARTS for each in groups}
+    if known:
+        first, span = min(known), (max(known) - min(known)) or 1.0
+        said = [traits(each) for each in letters]
+        names = Fingerprints(said)
+        fingerprints = {each: names.of(each, by) for each in dict.fromkeys(said)}
+        for found, at in zip(said, times, strict=True):
+            if at is not None:
+                part = min(int((at.timestamp() - first) / span * PARTS), PARTS - 1)
+                curves[fingerprints[found]][part] += 1
+    return [(each, tuple(curves[each.fingerprint])) for each in groups]

@@ -1,4 +1,5 @@
-"""Records apart from the segments' own files: that one was there, that a task has left it out, that it was planned.
+"""Records apart from the segments' own files: that one was there, that a task has left it out, that it was planned;
+the batches that Spark plans again and again, and those whose messages are dead letters (`maxBatchAttempts`).
 
 ``heads/`` says that a segment was there, whatever becomes of it and its ``.ok``; without it nothing would miss the last
 one of receiver=driver, or a part of receiver=executor. ``lost/`` tells the process that counts what tasks have found.
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from redelivery.spark.log.names import HEADS, LOST, PLANS, SegmentName, batch_name, leading_number
+from redelivery.spark.log.names import ATTEMPTS, HEADS, LOST, PLANS, QUARANTINE, SegmentName, batch_name, leading_number
 from redelivery.spark.log.store.interface import SegmentStore
 
 
@@ -66,3 +67,28 @@ class Records:
         ``committed``: the last batch that is. A log that an older release has written, or gone on with, says nothing.
         """
         return self._planned if committed <= self._planned < seq else None
+
+
+class FailedBatches:
+    """The part of a log that counts them."""
+
+    store: SegmentStore
+
+    def attempts(self, seq: int) -> int:
+        """The number of times that `count_attempt` was called for the batch."""
+        return sum(leading_number(name) == seq for name in self.store.list(ATTEMPTS))
+
+    def count_attempt(self, seq: int) -> int:
+        """Spark plans the batch once more; the number of times, this one included."""
+        number = self.attempts(seq) + 1
+        while not self.store.put_if_absent(f"{ATTEMPTS}/{batch_name(seq)}-{number:06d}", b""):
+            number += 1
+        return number
+
+    def quarantine(self, seq: int) -> None:
+        """The batch's messages are dead letters: nothing of it is read any more."""
+        self.store.put_if_absent(f"{QUARANTINE}/{batch_name(seq)}", b"")
+
+    def quarantined(self, seq: int) -> bool:
+        """Check whether `quarantine` was called for the batch."""
+        return self.store.exists(f"{QUARANTINE}/{batch_name(seq)}")

@@ -23,7 +23,6 @@ import redelivery
 from redelivery.spark.log.claims import Claim
 from redelivery.spark.log.commits import Commits, Part
 from redelivery.spark.log.epochs import PATIENCE, Epochs, FencedError
-from redelivery.spark.log.failed import FailedBatches
 from redelivery.spark.log.identity import made_identity, read_identity
 from redelivery.spark.log.names import (
     ATTEMPTS,
@@ -44,7 +43,7 @@ from redelivery.spark.log.names import (
     segment_names,
     unconfirmed,
 )
-from redelivery.spark.log.records import Records
+from redelivery.spark.log.records import FailedBatches, Records
 from redelivery.spark.log.store.interface import (
     DELETED,
     PROBES,

@@ -2,6 +2,6 @@
 
 `schema` says which columns there are; `check` refuses a schema or a segment that has others.
 `from_message` makes a row, `to_message` a message; in `columns` the rows become Arrow's batches.
-`bodies`, `variants` and `property_strings` say how a body and a property's value are written.
+`bodies` and `variants` say how a body and a property's value are written.
 `digests` tells one message from another when it is redelivered.
 """

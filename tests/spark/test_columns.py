@@ -18,7 +18,7 @@ from redelivery.model.values import Body, Value
 from redelivery.spark.log.segments import SegmentWriter
 from redelivery.spark.rows import columns as columns_module
 from redelivery.spark.rows.columns import Columns
-from redelivery.spark.rows.property_strings import property_string
+from redelivery.spark.rows.from_message import property_string
 from redelivery.spark.rows.variants import decode
 
 

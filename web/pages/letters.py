@@ -11,8 +11,8 @@ from redelivery.operate.letters.fingerprints import WAYS
 from redelivery.operate.letters.groups import failed_at
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.letters.states.resolved import Resolutions
-from redelivery.operate.views.curves import grouped
 from redelivery.operate.views.reading import read
+from redelivery.operate.views.timeline import grouped
 from redelivery.web.asked import MOST, PAGE, Asked, Templated
 from redelivery.web.drawing import bars
 
