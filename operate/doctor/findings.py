@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from redelivery.operate.shown import number_of, visible
@@ -54,10 +54,7 @@ class Report:
         return {
             "broker": self.broker or None,
             "config": self.config or None,
-            "findings": [
-                {"level": each.level, "check": each.check, "what": each.what, "why": each.why, "do": each.do}
-                for each in self.findings
-            ],
+            "findings": [asdict(each) for each in self.findings],
             "unchecked": list(self.unchecked),
             "not_read": [each.as_dict() for each in self.not_read],
             "failed": self.failed,

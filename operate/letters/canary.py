@@ -15,12 +15,10 @@ from typing import Final
 from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import JMSError, UnsupportedError
-from redelivery.model.messages import Message
 from redelivery.operate.letters.routes import REPLAYED
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.management.browsing import forget, looked_into_by
 from redelivery.operate.management.interface import Management
-from redelivery.policies.activemq.causes import policy_of
 from redelivery.policies.brokers.rules import LISTED, listed_delays
 from redelivery.policies.redelivery import NO_LIMIT, RedeliveryPolicy
 
@@ -86,17 +84,11 @@ class Progress:
     left: float
 
 
-def needed(letters: Iterable[Message]) -> float:
-    """Seconds after which the last of these would be a dead letter again, by the policies that they name.
+def needed_by(policies: Iterable[RedeliveryPolicy | None]) -> float:
+    """Seconds after which the last letter would be a dead letter again that names one of these; None: it names none.
 
     `UNKNOWN` at least, where one of them names none.
     """
-    said = [each.dead_letter for each in letters]
-    return needed_by(None if each is None or each.cause is None else policy_of(each.cause) for each in said)
-
-
-def needed_by(policies: Iterable[RedeliveryPolicy | None]) -> float:
-    """The same of letters that name these policies; None: of one that names none."""
     return min(max(map(_longest, policies), default=UNKNOWN), _LONGEST)
 
 

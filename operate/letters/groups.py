@@ -10,7 +10,7 @@ from typing import Final
 from redelivery.model.content.dead_letters import DeadLetterInfo
 from redelivery.model.messages import Message
 from redelivery.operate.letters.fingerprints import By, Fingerprints, LetterTraits, traits_of
-from redelivery.operate.letters.folding import failure, folded, literal
+from redelivery.operate.letters.folding import folded
 from redelivery.operate.letters.states.resolved import Resolution
 
 _DESCRIBED: Final = 200  # characters of a description
@@ -70,11 +70,6 @@ class _Members:
         self.origins |= other.origins
         self.frames |= other.frames
         self.traits |= other.traits
-
-
-def fingerprint(message: Message) -> str:
-    """The same of letters that failed alike and have the same names in their exceptions; see `Folding`."""
-    return literal(failure(message))
 
 
 def failed_at(message: Message) -> datetime | None:

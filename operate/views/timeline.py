@@ -1,4 +1,4 @@
-"""When letters failed: the attempts of one, beside the times that its policy allows, and the curves of groups."""
+"""The attempts of one letter, beside the times that its policy allows, and groups of letters with a curve each."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import cycle
-from typing import ClassVar, Final, Literal, Self, TypeAlias, TypeVar
+from typing import ClassVar, Final, Literal, Self, TypeAlias
 
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.errors import InvalidDestinationError
@@ -26,8 +26,6 @@ from redelivery.policies.files.durations import seconds_text, time_text
 from redelivery.policies.files.places import NOWHERE, Place, Setting, Unread
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
-
-T = TypeVar("T")
 
 LISTED: Final = 1000  # delays that are listed where the number of deliveries is limited
 LISTED_WITHOUT_LIMIT: Final = 12

@@ -130,12 +130,10 @@ class Wal(FailedBatches):
 
     # Whose turn it is
 
-    def take_epoch(self, owner: str) -> int:
-        """This query's turn; a query that took an earlier one is fenced. ``owner``: host, process, since when."""
-        return self._epochs.take(owner)
-
     def take_turn(self, claim: Claim, patience: float = PATIENCE, *, source: Mapping[str, Any] | None = None) -> int:
-        """As `take_epoch`, but not while the query before is known to run. ``source``: what this one reads.
+        """This query's turn: a query that took an earlier one is fenced, or is waited for while it is known to run.
+
+        ``source``: what this one reads.
 
         Raises:
             IllegalStateError: it does, and still does after ``patience`` seconds; the text names it.
@@ -227,10 +225,6 @@ class Wal(FailedBatches):
         """Check whether somebody has published the segment (or a tombstone stands in its place)."""
         return self.store.exists(SegmentName(seq, part).data)
 
-    def published_parts(self, seq: int) -> int:
-        """The parts that a plan of this batch must have at least, to read everything that is published for it."""
-        return max((each.part + 1 for each in self.segments() if each.seq == seq), default=0)
-
     # What may be redelivered
 
     def in_doubt(
@@ -287,10 +281,6 @@ class Wal(FailedBatches):
     def watermark(self) -> int:
         """The last committed batch; 0 before the first."""
         return self._committed.watermark()
-
-    def committed_attempt(self, seq: int, part: int) -> str | None:
-        """The attempt whose segment the committed batch used; None: none, or the batch is not committed."""
-        return (self._committed.record(seq) or {}).get(str(part))
 
     def commit(self, seq: int, parts: int, *, retain: int = 1, epoch: int | None = None) -> None:
         """Spark will not ask for the batches up to ``seq`` again (receiver=executor). Twice is harmless.

@@ -6,7 +6,6 @@ for as long as the query runs; `read` runs in the executors' processes, with a p
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +19,6 @@ from redelivery.spark.read.attempts import planned
 from redelivery.spark.read.lanes import Lanes
 from redelivery.spark.read.offsets import DriverOffset, parse_offset
 from redelivery.spark.read.stream import JmsStreamReader, row_limit
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)

@@ -30,7 +30,6 @@ Converter: TypeAlias = Callable[[Message], "bytes | str | None"]
 Row: TypeAlias = tuple[Any, ...]
 
 MESSAGE_ID: Final = 0
-BODY: Final = 1
 DESTINATION: Final = 3
 SENT: Final = 7
 REDELIVERED: Final = 11

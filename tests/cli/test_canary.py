@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -13,11 +14,13 @@ import typer
 from tests.cli.brokers import HIDDEN, LOOKED_AT, bodies, fail, run, url
 
 import redelivery
-from redelivery import Message, RedeliveryPolicy, SharedDeadLetterStrategy
+from redelivery import Message, Queue, RedeliveryPolicy, SharedDeadLetterStrategy
 from redelivery.cli.parts.target import outcome
 from redelivery.model.content.dead_letters import DeadLetterInfo
-from redelivery.operate.letters.canary import CanaryError, Watch, needed
+from redelivery.operate.letters.canary import CanaryError, Watch, needed_by
+from redelivery.operate.letters.replaying.planned import PlannedReplays
 from redelivery.operate.letters.replaying.widening import Canary
+from redelivery.operate.letters.routes import Leaving
 
 __all__ = ["url"]
 
@@ -201,6 +204,14 @@ def letter(cause: str | None) -> Message:
         dead_letter = DeadLetterInfo(None, cause)
 
     return Letter("x")
+
+
+def needed(letters: Iterable[Message]) -> float:
+    """What a replay of these needs, by the policies that their causes name."""
+    noted = PlannedReplays()
+    for each in letters:
+        noted.note(each, Leaving(each, Queue("orders"), 4, True))
+    return needed_by(each.policy for each in noted)
 
 
 def test_a_letter_says_how_long_its_policy_needs() -> None:

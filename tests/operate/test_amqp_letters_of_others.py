@@ -10,7 +10,7 @@ import pytest
 import redelivery
 from redelivery.broker import EmbeddedBroker
 from redelivery.model.destinations import destination
-from redelivery.operate.letters.groups import fingerprint
+from redelivery.operate.letters.folding import failure, literal
 from redelivery.operate.letters.moving import Mover, plan
 from redelivery.operate.letters.routes import back
 from redelivery.operate.letters.selection import Selection
@@ -50,7 +50,7 @@ def test_those_of_a_group_leave_and_no_other(broker: EmbeddedBroker, protocol: s
     fill(broker)
     with redelivery.connect(getattr(broker, f"{protocol}_url")) as connection:
         odd = next(each for each in Selection(DLQ).browse(connection) if str(each.body).endswith("odd"))
-        selection, route = Selection(DLQ, group=fingerprint(odd), limit=first + 1), back(None, "run")
+        selection, route = Selection(DLQ, group=literal(failure(odd)), limit=first + 1), back(None, "run")
         planned = plan(connection, selection, route)
         assert (len(planned.ids), bool(planned.others)) == (first + 1, True)
         assert Mover(connection, selection, route).move(planned) == first + 1

@@ -14,7 +14,7 @@ import redelivery
 from redelivery import Connection, Message
 from redelivery.broker import EmbeddedBroker
 from redelivery.model.destinations import destination
-from redelivery.operate.letters.groups import fingerprint
+from redelivery.operate.letters.folding import failure, literal
 from redelivery.operate.letters.moving import BATCH, Mover, plan
 from redelivery.operate.letters.routes import REPLAYED, REPLAYS, Leaving, Route, back
 from redelivery.operate.letters.selection import Selection
@@ -116,7 +116,7 @@ def test_some_of_them_whatever_the_broker_can_do(broker: EmbeddedBroker, capabil
     with redelivery.connect(broker.vm_url) as connection:
         weaken(connection, **capabilities)
         odd = next(each for each in Selection(DLQ, "number = 1").browse(connection))
-        selection, route = Selection(DLQ, "number >= 10", fingerprint(odd), 30), back(None, "run")
+        selection, route = Selection(DLQ, "number >= 10", literal(failure(odd)), 30), back(None, "run")
         planned = plan(connection, selection, route)
         assert (len(planned.ids), bool(planned.others)) == (30, True)
         assert Mover(connection, selection, route).move(planned) == 30
@@ -203,7 +203,7 @@ def test_a_batch_that_is_not_what_was_planned_stays(broker: EmbeddedBroker) -> N
     fill(broker, 1)
     with redelivery.connect(broker.vm_url) as connection:
         (letter,) = Selection(DLQ).browse(connection)
-        selection, route = Selection(DLQ, group=fingerprint(letter)), back(None, "run")
+        selection, route = Selection(DLQ, group=literal(failure(letter))), back(None, "run")
         planned = plan(connection, selection, route)
         with connection.session() as session:
             session.consumer(DLQ).receive(timeout=1)  # somebody takes it, and another one comes

@@ -115,7 +115,7 @@ def test_a_log(store: SegmentStore) -> None:
     for seq in (1, 2, 3):
         assert wal.publish(seq, 0, data(f"a{seq}", f"m{seq}"))
         wal.check_published(seq, 0, f"a{seq}")
-        wal.commit(seq, 2, retain=1, epoch=wal.take_epoch("x"))
+        wal.commit(seq, 2, retain=1, epoch=wal._epochs.take("x"))
     again = Wal.attach(pickle.loads(pickle.dumps(store)), wal.identity)  # noqa: S301 - our own
     assert again.watermark() == 3
     assert ids_of(again, 3) == ["m3"]

@@ -33,7 +33,7 @@ def run(place: Place, head: int = 0) -> list[tuple[int, int | None]]:
         elif extent is None:
             control.stop()
 
-    LaneReceiver(place.options(), wal, head, wal.take_epoch("test"), control, note).run()
+    LaneReceiver(place.options(), wal, head, wal._epochs.take("test"), control, note).run()
     return found
 
 
@@ -60,7 +60,7 @@ def test_what_was_imported_is_left_out_of_collections_while_a_lane_receives(plac
     before = gc.get_freeze_count()
     gc.unfreeze()
     try:
-        LaneReceiver(place.options(), wal, 0, wal.take_epoch("test"), control, note).run()
+        LaneReceiver(place.options(), wal, 0, wal._epochs.take("test"), control, note).run()
         after = gc.get_freeze_count()
     finally:
         if before:  # as tests/conftest.py has it
@@ -83,7 +83,7 @@ def test_nothing_is_acknowledged_into_a_log_that_was_deleted(place: Place, what:
     """By somebody, or by the life-cycle rule of an object store, while the query runs."""
     place.send("a", "b")
     wal, control = place.wal(), LaneControl()
-    receiver = LaneReceiver(place.options(), wal, 0, wal.take_epoch("test"), control, lambda *_: control.stop())
+    receiver = LaneReceiver(place.options(), wal, 0, wal._epochs.take("test"), control, lambda *_: control.stop())
     if what == "all":
         shutil.rmtree(place.folder)
     else:

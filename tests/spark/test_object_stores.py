@@ -112,7 +112,7 @@ def test_the_rest_of_the_interface(url: str, place: Place) -> None:
 
 def test_a_log(url: str, place: Place) -> None:
     wal = Wal.open(open_store(url, place[1]))
-    epoch = wal.take_epoch("x")
+    epoch = wal._epochs.take("x")
     assert wal.survey() == []
     for seq in (1, 2, 3):
         assert wal.publish(seq, 0, data(f"a{seq}", f"m{seq}"))

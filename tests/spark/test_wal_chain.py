@@ -24,7 +24,7 @@ class World:
         store = WatchedStore(self.files, lambda operation, _: self.asked.update([operation]), reads=True)
         self.wal = Wal.open(store, check=False, dedupe_window=60, now=self.now)
         self.others = Wal.open(self.files, check=False, dedupe_window=60, now=self.now)
-        self.epoch = self.wal.take_epoch("test")
+        self.epoch = self.wal._epochs.take("test")
 
     def chain(self, head: int = 0, *, alone: bool = True) -> SegmentChain:
         return SegmentChain(self.wal, head, alone=alone)
@@ -125,7 +125,7 @@ def test_who_has_slept_while_a_successor_received_the_same_messages_publishes_no
     world = World()
     asleep = SegmentChain(world.wal, 0, check=lambda: world.wal.check_epoch(world.epoch))
     assert asleep.in_doubt() == {}
-    world.others.take_epoch("successor")
+    world.others._epochs.take("successor")
     world.others.publish(1, 0, data("successor", "m1"))
     world.others.confirm(1, 0)
     with pytest.raises(FencedError):

@@ -110,7 +110,7 @@ def test_of_another_host_nothing_is_known(wal: Wal, other: str) -> None:
 
 
 def test_an_epoch_of_the_release_before_is_taken_over(wal: Wal) -> None:
-    wal.take_epoch("host, process 1, since then")
+    wal._epochs.take("host, process 1, since then")
     assert wal.take_turn(mine(), patience=0) == 2
 
 

@@ -77,7 +77,7 @@ class Life:
         self.world = world
         self.left = last
         self.wal = Wal.open(WatchedStore(world.files, self.step), check=False)
-        self.epoch = self.wal.take_epoch("x")
+        self.epoch = self.wal._epochs.take("x")
         self.sessions: list[Session] = []
 
     def step(self, *_: str) -> None:

@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow")
 from tests.run import forms
 from tests.spark.actors import Actor
 from tests.spark.broker_world import Beginning, Queue, attempt, beginning, receive_on
-from tests.spark.wal_world import MemoryStore, WatchedStore, data, ids_of, in_doubt_ids
+from tests.spark.wal_world import MemoryStore, WatchedStore, committed_attempt, data, ids_of, in_doubt_ids
 
 from redelivery.spark.log.wal import FencedError, Wal
 
@@ -30,7 +30,7 @@ class Scene:
         self.queue = Queue(messages)
         self.files = MemoryStore()
         self.wal = Wal.open(self.files, check=False)
-        self.old_epoch = self.wal.take_epoch("old")
+        self.old_epoch = self.wal._epochs.take("old")
         if published:
             for _ in attempt(self.wal, self.queue, 1, 0, 1):
                 pass
@@ -50,7 +50,7 @@ class Scene:
 
     def new_runner(self, pause: Callable[[], None]) -> None:
         wal = self.attached(pause)
-        epoch = wal.take_epoch("new")
+        epoch = wal._epochs.take("new")
         self.receive(wal, beginning(wal), epoch, pause)
         self.read = [ids_of(wal, each.seq) or ["gone"] for each in wal.segments()]
         wal.commit_driver(len(self.read), 0, epoch=epoch)
@@ -113,7 +113,7 @@ def test_a_late_attempt_and_the_commit(published: bool, dies: bool, committed: i
             commit.step(END)
         else:
             perform(late, commit, turns)
-        used = now.wal.committed_attempt(1, 0)
+        used = committed_attempt(now.wal, 1, 0)
         batch = set(now.queue.published[used]) if used else set()
         assert batch | now.come_again() == set(now.queue.all), turns
         assert not batch & now.come_again(), turns

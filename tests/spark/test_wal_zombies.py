@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.run import forms
 from tests.spark.actors import Actor
 from tests.spark.broker_world import Queue, attempt, beginning, receive_on
-from tests.spark.wal_world import MemoryStore, WatchedStore, ids_of
+from tests.spark.wal_world import MemoryStore, WatchedStore, committed_attempt, ids_of
 
 from redelivery.spark.log.wal import FencedError, Wal
 
@@ -150,7 +150,7 @@ class ExecutorZombies(Zombies):
             self.next_batch()
             self.settle()
         for seq, part in self.unread:
-            name = self.wal.committed_attempt(seq, part)
+            name = committed_attempt(self.wal, seq, part)
             self.rows += self.queue.published.get(name, []) if name else []
         self.account()
 
@@ -173,7 +173,7 @@ class DriverZombies(Zombies):
             assert self.committer is not None
             self.actors.append(self.committer)
         self.committer = None
-        epoch = self.epoch = self.wal.take_epoch("x")
+        epoch = self.epoch = self.wal._epochs.take("x")
         found = beginning(self.wal, self.start_offset)
 
         def play(pause: Any) -> None:

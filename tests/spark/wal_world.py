@@ -27,6 +27,11 @@ def data(attempt: str, *ids: str) -> Any:
     return writer.finish()
 
 
+def committed_attempt(wal: Wal, seq: int, part: int) -> str | None:
+    """The attempt whose segment the committed batch used; None: none, or the batch is not committed."""
+    return (wal._committed.record(seq) or {}).get(str(part))
+
+
 def ids_of(wal: Wal, seq: int, part: int = 0) -> list[str] | None:
     reader = wal.reader(seq, part)
     return None if reader is None else [str(message_id) for message_id, _ in segment_keys(reader)]

@@ -59,45 +59,22 @@ class RabbitApi:
         """A queue: ``type``, ``durable``, ``arguments``, ``policy``, ``messages_ready``, …; None: it is not there."""
         return self._found(self._path("queues", name), f"looking for queue://{name}")
 
-    def declare_queue(
-        self,
-        name: str,
-        *,
-        durable: bool = True,
-        auto_delete: bool = False,
-        arguments: Mapping[str, Any] | None = None,
-    ) -> bool:
+    def declare_queue(self, name: str, *, arguments: Mapping[str, Any] | None = None) -> bool:
         """Make a queue; False: it was there, declared in the same way.
 
         Raises:
             OtherwiseError: it is there with other arguments.
         """
-        body: Json = {"durable": durable, "auto_delete": auto_delete, "arguments": dict(arguments or {})}
+        body: Json = {"durable": True, "auto_delete": False, "arguments": dict(arguments or {})}
         doing = f"declaring queue://{name}"
         answer = self.client.ask("PUT", self._path("queues", name), body)
         if answer.status == _CRASHED and self.queue(name) is not None:  # of a name that is not ASCII, 4 has no words
             raise OtherwiseError(f"{doing}: it is there with other arguments than {body['arguments']}")
         return self._made(answer, doing)
 
-    def delete_queue(self, name: str, *, if_empty: bool = False, if_unused: bool = False) -> None:
+    def delete_queue(self, name: str) -> None:
         """Delete a queue with what it holds. Raises InvalidDestinationError: it is not there."""
-        flags = [flag for flag, wanted in (("if-empty=true", if_empty), ("if-unused=true", if_unused)) if wanted]
-        path = self._path("queues", name) + ("?" + "&".join(flags) if flags else "")
-        self.client.call("DELETE", path, doing=f"deleting queue://{name}")
-
-    def purge(self, name: str) -> None:
-        """Delete what is ready on a queue."""
-        self.client.call("DELETE", self._path("queues", name, "contents"), doing=f"purging queue://{name}")
-
-    def bindings(self, queue: str) -> list[Json]:
-        """The bindings of a queue: ``source`` (empty: the default exchange), ``routing_key``, ``arguments``."""
-        return self._list(self._path("queues", queue, "bindings"), f"the bindings of queue://{queue}")
-
-    def bind(self, exchange: str, queue: str, key: str = "", arguments: Mapping[str, Any] | None = None) -> None:
-        """Bind a queue to an exchange; harmless where it is bound so."""
-        path = self._path("bindings", "e", exchange, "q", queue)
-        body = {"routing_key": key, "arguments": dict(arguments or {})}
-        self.client.call("POST", path, body, doing=f"binding queue://{queue} to {exchange}")
+        self.client.call("DELETE", self._path("queues", name), doing=f"deleting queue://{name}")
 
     def policies(self) -> list[Json]:
         """``name``, ``pattern``, ``apply-to``, ``definition``, ``priority``; none where the user may not see them."""

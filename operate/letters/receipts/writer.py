@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
-import socket
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +17,7 @@ from redelivery.model.version import VERSION
 from redelivery.operate.letters.receipts.receipt import FORMAT, PlannedLetter, content_of, contents_of
 from redelivery.operate.letters.records import dead_letter_record, to_record
 from redelivery.operate.letters.routes import Leaving
+from redelivery.operate.letters.states.shared_files import who
 
 
 class ReceiptWriter:
@@ -70,7 +69,7 @@ class ReceiptWriter:
             "receipt": FORMAT,
             "command": command,
             "run": run,
-            "who": f"{_user()}@{socket.gethostname()}",
+            "who": who(),
             "when": now.isoformat(timespec="seconds"),
             "broker": connection.metadata.provider_name,
             "at": connection.url,
@@ -149,10 +148,3 @@ def _drop_cut_line(path: Path) -> None:
     """Take away what a kill has left of a line."""
     if path.exists() and not (text := path.read_bytes()).endswith(b"\n"):
         os.truncate(path, text.rfind(b"\n") + 1)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a container's user may have no name
-        return "unknown"

@@ -5,10 +5,8 @@ So the file says who has said what, and when.
 
 from __future__ import annotations
 
-import getpass
 import json
 import re
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +15,7 @@ from typing import Any, Final
 
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.operate.letters.states import shared_files
+from redelivery.operate.letters.states.shared_files import who
 
 # PEP 440, appendix B
 _VERSION: Final = re.compile(
@@ -148,7 +147,7 @@ class Resolutions:
         if not release or len(release) > _LONGEST or not release.isprintable():
             raise ConfigError(f"--in {release!r}: name the release in which it is resolved, such as 2.4 or 'shop 2.4'")
         self.read()  # or nobody would see this line
-        found = Resolution(fingerprint, release, datetime.now(UTC), _who(), what)
+        found = Resolution(fingerprint, release, datetime.now(UTC), who(), what)
         said = {"resolved": fingerprint, "in": release, "when": found.at.isoformat(), "who": found.who, "what": what}
         self._write(said)
         return found
@@ -166,7 +165,7 @@ class Resolutions:
             raise NotResolvedError(f"{fingerprint!r} is not resolved: 'redelivery dlq resolved' lists what is")
         if len(found) > 1:
             raise ConfigError(f"{fingerprint}: {len(found)} that are resolved begin so: give more of it")
-        self._write({"reopened": found[0].fingerprint, "when": datetime.now(UTC).isoformat(), "who": _who()})
+        self._write({"reopened": found[0].fingerprint, "when": datetime.now(UTC).isoformat(), "who": who()})
         return found[0]
 
     def _write(self, line: Mapping[str, Any]) -> None:
@@ -195,11 +194,3 @@ def _add(found: dict[str, Resolution], line: Mapping[str, Any]) -> None:
         raise TypeError(name)
     found.pop(name, None)
     found[name] = Resolution(name, line["in"], at, line["who"], line["what"])
-
-
-def _who() -> str:
-    try:
-        user = getpass.getuser()
-    except (OSError, KeyError):  # a container's user may have no name
-        user = "unknown"
-    return f"{user}@{socket.gethostname()}"

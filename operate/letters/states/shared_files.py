@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
+import socket
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -48,6 +50,15 @@ def append(file: Path, lines: Iterable[Mapping[str, Any]]) -> None:
             opened.truncate(size)
             raise OSError("the disk is full")
         os.fsync(opened.fileno())
+
+
+def who() -> str:
+    """Return who works here: the user, and the machine."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # a container's user may have no name
+        user = "unknown"
+    return f"{user}@{socket.gethostname()}"
 
 
 def _lock(descriptor: int, *, shared: bool) -> None:
