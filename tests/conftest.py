@@ -301,7 +301,7 @@ def hornetq(redelivery_hornetq: RealBroker) -> Iterator[RealBroker]:
         yield broker
 
 
-@pytest.fixture(params=["threads", "asyncio", pytest.param("uvloop", marks=pytest.mark.long_form)])
+@pytest.fixture(params=loops.kinds("threads", "asyncio", marks=pytest.mark.long_form))
 def shell(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The shell of threads, or that of tasks on each kind of event loop, called as if it blocked."""
     from tests.conformance.blocking import Shell

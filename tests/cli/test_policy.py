@@ -39,6 +39,7 @@ def test_simulate_with_a_client(file: str) -> None:
     assert (said["total"], said["most_attempts"], said["wins"], len(said["attempts"])) == (7, 21, "client", 7)
 
 
+@pytest.mark.together("matplotlib")
 def test_plot_on_the_terminal_and_to_a_file(file: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     assert "then DLQ" in run("plot", file, "orders").output

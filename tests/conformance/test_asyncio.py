@@ -12,7 +12,7 @@ import pytest
 from tests.conformance.blocking import AsyncioStage
 from tests.conformance.copies import again, originals
 from tests.conformance.stage import Stage
-from tests.run.loops import use
+from tests.run.loops import kinds, use
 
 # All but those that open no connection by their stage, speak of connecting itself, or need `send_async` (volume).
 SUITE: Final = (
@@ -56,9 +56,7 @@ pytestmark = pytest.mark.in_turns()
 LONG: Final = ("batches", "big_bodies", "order", "timing")  # what they are about lies below both shells
 
 
-@pytest.fixture(
-    autouse=True, params=["asyncio", pytest.param("uvloop", marks=pytest.mark.long_form(but="stomp-embedded"))]
-)
+@pytest.fixture(autouse=True, params=kinds("asyncio", marks=pytest.mark.long_form(but="stomp-embedded")))
 def _loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test on each kind of event loop."""
     use(request.param, monkeypatch)

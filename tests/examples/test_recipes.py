@@ -160,12 +160,11 @@ def test_fastapi(broker: EmbeddedBroker) -> None:
 
 @pytest.fixture
 def project(broker: EmbeddedBroker, tmp_path: Path) -> tuple[Path, dict[str, str]]:
-    """A copy of the Django project, its database made, and its environment."""
+    """A copy of the Django project, and its environment."""
     pytest.importorskip("django")
     home = tmp_path / "project"
     shutil.copytree(EXAMPLES / "django_shop", home)
     environment = {**os.environ, "DATABASE": str(tmp_path / "shop.sqlite3"), "REDELIVERY_URL": broker.stomp_url}
-    manage(home, environment, "migrate", "--run-syncdb", "--verbosity", "0")
     return home, environment
 
 
@@ -179,6 +178,8 @@ def manage(home: Path, environment: dict[str, str], *arguments: str) -> str:
 
 
 REQUESTS = """
+from django.core.management import call_command
+call_command("migrate", run_syncdb=True, verbosity=0)
 from django.test import Client
 from shop.models import Order
 client = Client(raise_request_exception=False)

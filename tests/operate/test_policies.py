@@ -205,6 +205,7 @@ def test_a_drawing_has_a_line_for_each_attempt() -> None:
     assert lines[7] == "     then ActiveMQ.DLQ"
 
 
+@pytest.mark.together("matplotlib")
 @pytest.mark.parametrize(("name", "begins"), [("x.png", b"\x89PNG"), ("x.svg", b"<?xml")])
 def test_a_picture_is_written(tmp_path: Path, name: str, begins: bytes) -> None:
     pytest.importorskip("matplotlib")
@@ -212,6 +213,7 @@ def test_a_picture_is_written(tmp_path: Path, name: str, begins: bytes) -> None:
     assert (tmp_path / name).read_bytes().startswith(begins)
 
 
+@pytest.mark.together("matplotlib")
 def test_a_picture_of_another_kind_or_place_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     for path, says in ((tmp_path / "x.gif", "ends in .png or .svg"), (tmp_path / "no" / "x.png", "cannot be written")):

@@ -161,6 +161,7 @@ def test_a_drawing_says_what_it_leaves_out() -> None:
     )
 
 
+@pytest.mark.together("matplotlib")
 def test_a_picture_begins_with_attempt_1_and_has_days(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     found = read(address_settings(x={**LONG, "max_delivery_attempts": 42}))

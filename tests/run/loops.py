@@ -5,11 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from tests.run import forms
 
-LOOPS: Final = ("asyncio", "uvloop")
+
+def kinds(*others: str, marks: pytest.MarkDecorator | tuple[()] = ()) -> list[Any]:
+    """Parameters: these, and uvloop, of which the first form has nothing."""
+    return [*others] if forms.form() == forms.FIRST else [*others, pytest.param("uvloop", marks=marks)]
+
+
+LOOPS: Final = kinds("asyncio")
 
 
 def use(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,6 +70,7 @@ def url(request: pytest.FixtureRequest, silent: int, monkeypatch: pytest.MonkeyP
     def chunks() -> Iterator[bytes]:
         yield from first
         while True:
+            time.sleep(0.001)  # the machine is others', too
             yield endless
 
     monkeypatch.setattr(Stream, "receive", lambda stream: next(said.setdefault(id(stream), chunks())))
