@@ -68,7 +68,10 @@ class SessionCore(SessionState):
             IllegalStateError: another thread is inside, a listener has the session, or the session is closed.
         """
         if not self.visitors and not self.listens:
-            raise self._busy(action)
+            if self.use.acquire(blocking=False):
+                return True  # a visitor has just left
+            if not self.visitors:
+                raise self._busy(action)
         # another thread only closes a consumer or sets a listener; a callback's own call waits for that, too
         waits = patience is not None and self.finisher is not None
         if self.enter_patiently(patience if waits and patience is not None else self.options.close_timeout):
@@ -223,9 +226,9 @@ class SessionCore(SessionState):
             self.report(error)
         finally:
             self.finisher = None
-            del self.visitors[-1]
             if entered:
                 self.use.release()
+            del self.visitors[-1]  # last: see `_wait_to_enter`
 
     def come_back(self, timeout: float) -> bool:
         """On the connection that has come, unless its holder does so himself; False where it is still to be done."""
@@ -238,9 +241,9 @@ class SessionCore(SessionState):
             self.make_way()
             return self.do(come_back(self, self.now() + timeout))  # bounded: the caller dials, if it is lost again
         finally:
-            del self.visitors[-1]
             if entered:
                 self.use.release()
+            del self.visitors[-1]  # last: see `_wait_to_enter`
 
     def closes_elsewhere(self, close: Callable[[], None]) -> bool:
         """Have another thread close, where the call to close has interrupted another call; True: it does."""

@@ -217,11 +217,11 @@ def test_a_commit_after_an_interrupted_one(connected: Connected) -> None:
 
 @pytest.mark.parametrize("bodies", [("m1",), ("m1", "m2")])
 def test_a_commit_of_what_was_received(connected: Connected, bodies: tuple[str, ...]) -> None:
-    """All of it or nothing, which a client that has lost its answer cannot know; the next transaction works."""
+    """All of it or nothing, which one cannot know; it is rolled back where AMQP has not declared it yet."""
     rest = ["m1", "m2", "m3"][len(bodies) :]
 
     def check(scene: Scene) -> None:
-        assert scene.receive() == rest[0]
+        first = scene.receive()
         scene.session.rollback()
         again = scene.receive()
         scene.producer.send("r1")
@@ -230,7 +230,7 @@ def test_a_commit_of_what_was_received(connected: Connected, bodies: tuple[str, 
         assert sent == ["r1"]
         outcome = again, tuple(left)
         untouched, lost, done = ("m1", ("m2", "m3")), (rest[0], (*bodies, *rest[1:])), (rest[0], tuple(rest[1:]))
-        assert outcome in (untouched, lost, done)
+        assert outcome in ((untouched, lost, done) if first == rest[0] else (untouched,))
 
     everywhere(connected, TRANSACTED, lambda scene: scene.take(*bodies), lambda scene: scene.session.commit(), check)
 

@@ -202,3 +202,54 @@ def test_receive_inside_a_callback_is_refused_too(bench: Bench) -> None:
     assert done.wait(10)
     assert len(errors) == 2
     assert "messages come to listeners only" in str(errors[0])
+
+
+class Visitors(list[None]):
+    """The threads that are in a session for a moment; ``left`` is called as soon as one is none of them any more."""
+
+    def __init__(self, left: Callable[[], object]) -> None:
+        super().__init__()
+        self._left = left
+
+    def __delitem__(self, at: Any) -> None:
+        super().__delitem__(at)
+        self._left()
+
+
+@pytest.mark.parametrize("way", ["come_back", "_finish_alone", "inside_patiently"])
+def test_a_call_is_not_refused_as_a_thread_of_ours_leaves(bench: Bench, way: str) -> None:
+    """One that reconnects, or sends a dead letter, is no thread of the application's."""
+    session, _ = bench.consuming()
+    core, called = session._core, list[bool]()
+
+    def left() -> None:
+        session.recover()
+        called.append(True)
+
+    core.visitors = Visitors(left)
+    arguments: dict[str, tuple[Any, ...]] = {"come_back": (1.0,), "inside_patiently": ("close", lambda: None)}
+    getattr(core, way)(*arguments.get(way, ()))
+    assert called == [True]
+
+
+def test_nor_as_one_has_left(bench: Bench) -> None:
+    session, _ = bench.consuming()
+    session._core.use = Leaves()  # type: ignore[assignment]  # as far as it is used
+    session.recover()
+
+
+class Leaves:
+    """A lock whose holder releases it right after the first look."""
+
+    def __init__(self) -> None:
+        self._looks = 0
+
+    def acquire(self, *, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: ARG002  # a lock's
+        self._looks += 1
+        return self._looks > 1
+
+    def locked(self) -> bool:
+        return self._looks < 2
+
+    def release(self) -> None:
+        """Let others in."""

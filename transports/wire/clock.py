@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from typing import Protocol
-from weakref import WeakValueDictionary
+from weakref import ref
 
 monotonic = time.monotonic
 
@@ -30,8 +29,8 @@ class Wakes(Protocol):
         """Let the one who waits check again; harmless when nobody waits. From any thread."""
 
 
-_followers: WeakValueDictionary[int, Wakes] = WeakValueDictionary()
-_numbers = count()
+# A reference goes by a C function: Python drops what a signal's handler raises in a callback of Python's.
+_followers: dict[ref[Wakes], None] = {}
 
 
 def session_time() -> float:
@@ -51,7 +50,7 @@ def utc_now() -> datetime:
 
 def follow(waiter: Wakes) -> None:
     """Wake it, as long as it exists, whenever a clock is put ahead or right again."""
-    _followers[next(_numbers)] = waiter
+    _followers[ref(waiter, _followers.pop)] = None
 
 
 def put_ahead(seconds: float) -> None:
@@ -69,7 +68,7 @@ def put_right() -> None:
 def _set_wall(ahead: timedelta) -> None:
     global _wall_ahead, _wall_ahead_ns
     _wall_ahead, _wall_ahead_ns = ahead, ahead // timedelta(microseconds=1) * 1000
-    for reference in _followers.valuerefs():
+    for reference in list(_followers):
         follower = reference()
         if follower is not None:
             follower.wake()
