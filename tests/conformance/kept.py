@@ -73,7 +73,11 @@ def with_asyncio(written: str, lines: Sequence[Line]) -> str:
 
 
 def with_feature(written: str, lines: Sequence[Line], feature: str) -> str:
-    """The page ``written`` with the row of that feature, on the pairs of that record, and all else as it was."""
+    """The page ``written`` with the row of that feature, on the pairs of that record, and all else as it was.
+
+    A row that is new in `pairs.py` gets its place and its notes first.
+    """
+    written = with_pairs(written, [])
     start = f"| {escaped(feature)} | "
     (row,) = (line for line in written.splitlines() if line.startswith(start))
     run, of = {line.kind for line in lines}, by_kind(lines)

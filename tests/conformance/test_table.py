@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conformance.kept import with_asyncio, with_pairs
+from tests.conformance.kept import with_asyncio, with_feature, with_pairs
 from tests.conformance.pairs import FEATURES, KINDS, TABLED
 from tests.conformance.record import ASYNCIO, AWAITED, FAILED, PASSED, SKIPPED, Line, read
 from tests.conformance.table import (
@@ -173,6 +173,13 @@ def test_the_row_of_one_feature_can_be_written_alone(tmp_path: Path) -> None:
     assert [line for line in after.splitlines() if line != row] == [
         line for line in before.splitlines() if not line.startswith(f"| {name} |")
     ], "all else is as it was"
+
+
+def test_the_row_of_a_feature_that_is_new_gets_its_place() -> None:
+    whole, name = page(passing()), "lists beyond the window"
+    old = "".join(line for line in whole.splitlines(keepends=True) if not line.startswith(f"| {name} |"))
+    assert old != whole
+    assert with_feature(old, passing(), name) == whole
 
 
 def test_a_page_that_is_written_in_part_gets_the_rows_and_notes_of_the_table_of_pairs() -> None:
