@@ -1,4 +1,4 @@
-"""Arguments of a session's calls: the keywords that several have, written once; and the checks of all.
+"""Arguments of calls: the keywords that several have, written once; what other clients call them; and checks.
 
 What would have no effect, or another than was meant, is refused.
 """
@@ -21,6 +21,26 @@ from redelivery.transports.seam import Peer
 _USUAL = 1e6
 _LONGEST = threading.TIMEOUT_MAX / 2  # more than a hundred years: what a wait can take
 _NO_DURATION = 1e300
+
+CONNECTION_SYNONYMS: Final = {
+    "user": "username",
+    "login": "username",
+    "passwd": "password",
+    "passcode": "password",
+    "virtual_host": "vhost",
+    "ssl": "tls",
+    "ssl_context": "tls",
+    "timeout": "connect_timeout",
+    "heartbeats": "heartbeat",
+    "policy": "redelivery_policy",
+    "dlq": "dead_letter_strategy",
+    "config": "policies",
+    "on_error": "exception_listener",
+    "management_url": "management",
+    "app": "application",
+    "application_name": "application",
+}
+"""What other clients call an option -> its name here."""
 
 
 class ConsumerKeywords(TypedDict, total=False):
@@ -205,3 +225,9 @@ def seconds(name: str, value: float | timedelta) -> float:
 def optional_seconds(name: str, value: float | timedelta | None) -> float | None:
     """The same, where None means "without end"."""
     return None if value is None else seconds(name, value)
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raises ConfigError: it is not a bool."""
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name}={value!r} is neither True nor False")

@@ -8,7 +8,7 @@ from datetime import timedelta
 from ssl import SSLContext
 from typing import Final, TypedDict, Unpack
 
-from redelivery.client.arguments import seconds
+from redelivery.client.arguments import check_flag, seconds
 from redelivery.client.observing.observed import Observed
 from redelivery.client.observing.passports import Redaction, check_application, check_passport
 from redelivery.model.callables import check_takes_one
@@ -116,25 +116,6 @@ CONNECTION_DEFAULTS: Final[ConnectionKeywords] = {
     "passport": True,
     "interrupts": True,
 }
-CONNECTION_SYNONYMS: Final = {
-    "user": "username",
-    "login": "username",
-    "passwd": "password",
-    "passcode": "password",
-    "virtual_host": "vhost",
-    "ssl": "tls",
-    "ssl_context": "tls",
-    "timeout": "connect_timeout",
-    "heartbeats": "heartbeat",
-    "policy": "redelivery_policy",
-    "dlq": "dead_letter_strategy",
-    "config": "policies",
-    "on_error": "exception_listener",
-    "management_url": "management",
-    "app": "application",
-    "application_name": "application",
-}
-"""What other clients call an option -> its name here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,12 +308,6 @@ def _more_than_0(name: str, value: float | timedelta) -> float:
     if not found:
         raise ConfigError(f"{name}=0 leaves no time at all: pass seconds > 0 or a timedelta")
     return found
-
-
-def check_flag(name: str, value: object) -> None:
-    """Raises ConfigError: it is not a bool."""
-    if not isinstance(value, bool):
-        raise ConfigError(f"{name}={value!r} is neither True nor False")
 
 
 def check_exception_listener(listener: object) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Unpack
 
 from redelivery.client.aio.made import Made
+from redelivery.client.arguments import CONNECTION_SYNONYMS, check_flag
 from redelivery.client.entry.aio import Connection
 from redelivery.client.entry.aio_core import ConnectionCore
 from redelivery.client.options import (
     CONNECTION_DEFAULTS,
-    CONNECTION_SYNONYMS,
     ConnectionKeywords,
     ConnectionOptions,
-    check_flag,
     merge_options,
 )
 from redelivery.model.errors import unseen

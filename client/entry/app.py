@@ -12,6 +12,7 @@ from typing import Any, TypeVar, Unpack, cast
 
 from redelivery.client.aio.made import Made
 from redelivery.client.aio.publisher import Publisher as AioPublisher
+from redelivery.client.arguments import CONNECTION_SYNONYMS
 from redelivery.client.containers.base import BaseContainer
 from redelivery.client.containers.lanes import AIO_MAKERS, MAKERS
 from redelivery.client.containers.plan import Counters
@@ -27,7 +28,7 @@ from redelivery.client.entry import sync_factory as sync
 from redelivery.client.entry.metrics import RunningApp
 from redelivery.client.entry.probes import probes
 from redelivery.client.observing.log_lines import WORKERS
-from redelivery.client.options import CONNECTION_DEFAULTS, CONNECTION_SYNONYMS, ConnectionKeywords, merge_options
+from redelivery.client.options import CONNECTION_DEFAULTS, ConnectionKeywords, merge_options
 from redelivery.client.sync.publisher import Publisher
 from redelivery.model.callables import COROUTINE, check_runs, deferred, name_of
 from redelivery.model.destinations import Destination
