@@ -80,7 +80,8 @@ def _acknowledge_one(s: SessionState, message: Message) -> None:
     if delivery.redeliveries != redeliveries:
         return  # an object from before it was redelivered
     done: list[None] = []
-    s.settled((delivery,))
+    if s.unsure is not None or s.history.places:
+        s.settled((delivery,))
     try:
         s.epoch.channel.accept((delivery,), batched=True, done=done)
         s.ledger.acknowledge(delivery, redeliveries)
@@ -93,8 +94,12 @@ def _acknowledge_one(s: SessionState, message: Message) -> None:
         s.epoch.acked_after_loss.append(delivery)  # an event when the loss has been taken in, which releases it
         s.take_in()
         return
-    if log.isEnabledFor(logging.DEBUG):
-        log.debug("%s: acknowledged", name_of(delivery))
+    if s.observed is not None or log.isEnabledFor(logging.DEBUG):
+        _say_acknowledged(s, delivery)
+
+
+def _say_acknowledged(s: SessionState, delivery: Received) -> None:
+    log.debug("%s: acknowledged", name_of(delivery))
     if s.observed is not None:
         s.observed.acknowledged(s.number, (delivery,))
 
