@@ -43,10 +43,6 @@ class Record:
     profiles: dict[str, tuple[float, Sequence[tuple[str, float, float]]]] = field(default_factory=dict)
     again: dict[str, str] = field(default_factory=dict)
 
-    def threads(self, case: str) -> float:
-        """Return its µs with threads, by the way that counts."""
-        return self.taken[case]["thread" if case.startswith("amqp-") else "main"]
-
     def apart(self, case: str) -> float:
         """Return how far the two measurements of the same code are apart, of the lesser one."""
         one, other = self.taken[case]["main"], self.taken[case]["again"]
@@ -60,7 +56,7 @@ class Record:
     def counted(self, case: str) -> float:
         """Return the µs that its target is of: of some only what they take more than another case."""
         beyond = MESSAGE[case].get("beyond")
-        return self.threads(case) - (self.threads(beyond) if beyond in self.taken else 0.0)
+        return self.taken[case]["main"] - (self.taken[beyond]["main"] if beyond in self.taken else 0.0)
 
     def reached(self, case: str) -> bool | None:
         """Return True: its target is; None: there is none, or what it is of is not a measurement."""
@@ -76,7 +72,7 @@ class Record:
             if self.reached(case) is False or self.apart(case) > APART:
                 yield MESSAGE[case]["title"], case, False
         for case in cases:
-            if self.taken[case].get("asyncio", 0) > LOOP_LIMIT * self.threads(case):
+            if self.taken[case].get("asyncio", 0) > LOOP_LIMIT * self.taken[case]["main"]:
                 yield f"{MESSAGE[case]['title']}, asyncio", case, True
 
 
@@ -106,7 +102,7 @@ def cells(record: Record, case: str) -> tuple[str, ...]:
     found, row = record.taken[case], MESSAGE[case]
     target, plus = row.get("target"), "+" if "beyond" in row else ""
     loop = (
-        [f"{found['asyncio']:.1f}", f"{found['asyncio'] / record.threads(case):.2f}"]
+        [f"{found['asyncio']:.1f}", f"{found['asyncio'] / record.taken[case]['main']:.2f}"]
         if "asyncio" in found
         else ["", ""]
     )
