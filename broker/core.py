@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar
 from redelivery.broker.alarm import Alarm
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.engine import Engine
-from redelivery.broker.engine.rules.rules import Origin
+from redelivery.broker.engine.rules.rules import EngineRules
 from redelivery.broker.faults import Faults
 from redelivery.broker.observed import ObservedBroker
 from redelivery.broker.store.journal import UnreadableStoreError
@@ -82,22 +82,15 @@ class Core:
         self._alarm.set(self._engine.next_deadline())
 
     @property
-    def enlists_acks(self) -> bool:
-        """True: an ACK over STOMP is part of its transaction, by the broker's rules."""
-        return self._engine.rules.enlists_acks
-
-    @property
-    def origin(self) -> Origin:
-        """The place where a dead letter says by AMQP where it comes from, by the broker's rules."""
-        return self._engine.rules.origin
+    def rules(self) -> EngineRules:
+        """The broker's rules."""
+        return self._engine.rules
 
     def call(self, function: Callable[[Engine, int], T]) -> T:
         """Run ``function(engine, now)`` alone, then wake the consumers that were given something.
 
-        What it did is durable when this returns, unless the thread is `gathering`.
-
-        Raises:
-            BrokerClosedError: the broker is closed, or its store cannot be read or written.
+        What it did is durable when this returns, unless the thread is `gathering`. Raises BrokerClosedError: the broker
+        is closed, or its store cannot be read or written.
         """
         touched, ended = [], []
         try:

@@ -20,7 +20,7 @@ from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.operate.letters.records import to_record
 from redelivery.operate.letters.selection import Selection
-from redelivery.operate.management.taking import consumer_of
+from redelivery.operate.management.browsing import consumer_of
 
 _SUSPICIOUS: Final = 3600  # seconds
 _SHOWN: Final = 100  # characters of a body in a line

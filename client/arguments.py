@@ -163,10 +163,7 @@ def consumer_options(wished: Destination | str) -> tuple[Destination | str, bool
     """A destination without the options of a consumer that ActiveMQ writes behind it, and whether it is exclusive.
 
     ``orders?consumer.exclusive=true`` is the one that there is no argument for. A ``?`` that no option follows belongs
-    to the name.
-
-    Raises:
-        ConfigError: another option, or a value that is neither true nor false; or it is a topic's.
+    to the name. Raises ConfigError: another option, or a value that is neither true nor false; or it is a topic's.
     """
     text = wished.name if isinstance(wished, Destination) else wished
     if not isinstance(text, str) or ("?consumer." not in text and "&consumer." not in text):

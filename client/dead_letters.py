@@ -87,10 +87,8 @@ class DeadLetters:
     def decide(self, order: Poison, peer: Peer, now: datetime, check: Callable[[Message], None]) -> DeadLetterPlan:
         """Decide about one poisoned or expired delivery; ``now`` is the wall clock's, aware.
 
-        ``check``: raises what keeps a message from being sent; see `Channel.check`.
-
-        Raises:
-            MessageFormatError, UnsupportedError: no copy can be made, and the broker is not known to keep it.
+        ``check``: raises what keeps a message from being sent; see `Channel.check`. Raises MessageFormatError,
+        UnsupportedError: no copy can be made, and the broker is not known to keep it.
         """
         delivery = order.delivery
         original = delivery.came_from()

@@ -166,12 +166,9 @@ def _temporary_text(temporary: Destination) -> str:
 def destination(value: Destination | str) -> Destination:
     """A destination from itself or from an application's str; one without a scheme is a queue.
 
-    Stricter than ``Queue(name)`` and ``Topic(name)``, which take any name that a broker could have.
-
-    Raises:
-        InvalidDestinationError: the str is empty, has a space or a line end, begins as other clients write it
-            (``/queue/x``, ``jms.queue.x``, ``topic:x``, ``/exchange/…``), or its scheme is neither ``queue`` nor
-            ``topic``.
+    Stricter than ``Queue(name)`` and ``Topic(name)``, which take any name that a broker could have. Raises
+    InvalidDestinationError: the str is empty, has a space or a line end, begins as other clients write it
+    (``/queue/x``, ``jms.queue.x``, ``topic:x``, ``/exchange/…``), or its scheme is neither ``queue`` nor ``topic``.
     """
     if isinstance(value, Destination):
         return value

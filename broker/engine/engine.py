@@ -198,9 +198,7 @@ class Engine:
         """Release what its consumer has not acknowledged: it waits again, or has failed for good.
 
         The broker's rules say which; without a ``manner`` what is `seen` has failed there, and the rest was not used.
-
-        Raises:
-            IllegalStateError: as `acknowledge`.
+        Raises IllegalStateError: as `acknowledge`.
         """
         check_held(dispatches, now)
         moves.release(self._state, dispatches, now, manner)
@@ -209,10 +207,7 @@ class Engine:
     def poison(self, dispatch: Dispatch, cause: str | None, now: int, manner: Manner = Manner.REJECTED) -> None:
         """Dead-letter one message; one of a topic is only removed where its subscription is not durable.
 
-        A broker whose rules say that it is only returned does that.
-
-        Raises:
-            IllegalStateError: as `acknowledge`.
+        A broker whose rules say that it is only returned does that. Raises IllegalStateError: as `acknowledge`.
         """
         check_held((dispatch,), now)
         moves.poison(self._state, dispatch, cause, now, manner)

@@ -52,10 +52,8 @@ _RESERVE: Final = 32 << 20  # bytes
 class SqliteStore:
     """A `redelivery.broker.store.journal.Journal`; `take` and `write` are for the broker's core.
 
-    All but `write` is called under the broker's lock, `write` by one thread at a time without it.
-
-    Raises:
-        ConfigError: see `redelivery.broker.store.schema.open_alone`.
+    All but `write` is called under the broker's lock, `write` by one thread at a time without it. Raises ConfigError:
+    see `redelivery.broker.store.schema.open_alone`.
     """
 
     def __init__(self, path: Path, *, synchronous: str = "full", window: int = 1000, memory: int = 64 << 20) -> None:

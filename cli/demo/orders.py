@@ -62,9 +62,7 @@ class Demo:
         """Play it on the broker of ``url``, in queues of its own; None: on an embedded broker, over STOMP.
 
         ``options``: what `redelivery.connect` takes beside the URL, and the demo has none of. Returns the summary.
-
-        Raises:
-            JMSError: the broker cannot be reached, or failed meanwhile.
+        Raises JMSError: the broker cannot be reached, or failed meanwhile.
         """
         script, own = self._script, url is None
         with ExitStack() as stack:

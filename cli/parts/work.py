@@ -24,7 +24,7 @@ from redelivery.operate.letters.receipts.receipt import PlannedLetter
 from redelivery.operate.letters.receipts.writer import ReceiptWriter, state_folder
 from redelivery.operate.letters.routes import Leaving, Route, new_run
 from redelivery.operate.letters.selection import Selection
-from redelivery.operate.management.taking import NoQueueError
+from redelivery.operate.management.browsing import NoQueueError
 from redelivery.operate.shown import number_of
 
 __all__ = ["LetterWork", "meant", "state_folder"]

@@ -119,18 +119,18 @@ def _delay(backup: PriorityBackup, rounds: int) -> float:
 def _moved(lost: Callable[[], Movable | None], backup: PriorityBackup, url: str, opened: Opened) -> Flow[bool]:
     """Move the connection; False: the broker was lost before the connection was moved to it."""
     transport, events = opened
-    moving = False
+    moving, why = False, f"it is moved to its priority broker {url}"
     try:
-        yield from _until(lost, _rests, _REST, ended=lambda: backup.ended or events.lost is not None)
+        yield from _until(lost, lambda each: each.at_rest, _REST, ended=lambda: backup.ended or events.lost is not None)
         if events.lost is not None and not backup.ended:
             return False
         connection = None if backup.ended else lost()
-        old = None if connection is None else connection.leave(_moving_to(url))
+        old = None if connection is None else connection.leave(ConnectionLostError(why))
         moving = old is not None
         if old is None:
             return True
         del connection
-        yield from _until(lost, _left, _LEAVE)
+        yield from _until(lost, lambda each: each.left, _LEAVE)
         yield from backup.replace(old, transport, url)
         connection = lost()
         if connection is not None:
@@ -162,15 +162,3 @@ def _until(
 def _holds(lost: Callable[[], Movable | None], condition: Callable[[Movable], bool]) -> bool:
     connection = lost()
     return connection is None or condition(connection)
-
-
-def _rests(connection: Movable) -> bool:
-    return connection.at_rest
-
-
-def _left(connection: Movable) -> bool:
-    return connection.left
-
-
-def _moving_to(url: str) -> ConnectionLostError:
-    return ConnectionLostError(f"it is moved to its priority broker {url}")

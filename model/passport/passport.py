@@ -23,10 +23,7 @@ class FailedAttempt:
     """One delivery that failed.
 
     ``number``: JMSXDeliveryCount of that delivery, 1 for the first. ``at``: when it failed, aware, UTC, to the
-    millisecond. ``host``: where.
-
-    Raises:
-        TypeError, ValueError: a value is of another type, or the time is not aware.
+    millisecond. ``host``: where. Raises TypeError, ValueError: a value is of another type, or the time is not aware.
     """
 
     number: int

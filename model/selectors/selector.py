@@ -20,10 +20,8 @@ class Selector:
         """Read it: at most 32,768 characters, nested at most 100 deep.
 
         ``lenient``: a property that is a string is compared as the number or boolean that it looks like, where the
-        other operand is one: for protocols that carry strings only.
-
-        Raises:
-            InvalidSelectorError: it is not a selector; the error shows where.
+        other operand is one: for protocols that carry strings only. Raises InvalidSelectorError: it is not a selector;
+        the error shows where.
         """
         builder = Builder(text, lenient=lenient)
         self._evaluate = builder.condition(parse_tree(text))

@@ -60,10 +60,8 @@ def _observed(name: str, statistics: Mapping[str, Any]) -> ObservedQueue:
 def broker_j_rules(connection: Connection, names: Iterable[str]) -> BrokerJRules:
     """The rules for the existing ones of these queues, and for all others, as the broker makes them of all its levels.
 
-    All others are as a temporary queue, which has nothing of its own, where no nodeAutoCreationPolicy matches.
-
-    Raises:
-        JMSError: the broker does not answer, or refuses.
+    All others are as a temporary queue, which has nothing of its own, where no nodeAutoCreationPolicy matches. Raises
+    JMSError: the broker does not answer, or refuses.
     """
     host = _read(connection, _HOST, "")
     if host is None:

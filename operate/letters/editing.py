@@ -101,10 +101,8 @@ def assigning(assignments: Iterable[str]) -> Change:
     """The change by ``name=value``, such as ``body.price=5``, ``body.items[0].sku=A7`` or ``properties.tenant=eu``.
 
     A value is JSON, or else a string; a name with a full stop in it stands in double quotes. A property that is a
-    string, as all are over STOMP, stays one; a number keeps its type of AMQP.
-
-    Raises:
-        ConfigError: one is not written so.
+    string, as all are over STOMP, stays one; a number keeps its type of AMQP. Raises ConfigError: one is not written
+    so.
     """
     parsed = [_assignment(each) for each in assignments]
 

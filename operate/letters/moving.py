@@ -31,8 +31,7 @@ from redelivery.model.modes import AckMode
 from redelivery.operate.letters.receipts.receipt import PlannedLetter, content_of
 from redelivery.operate.letters.routes import Leaving, NoWayError, ReplayedOftenError, Route
 from redelivery.operate.letters.selection import Selection
-from redelivery.operate.management.browsing import browsed, check_received, is_seen, looked_into_by
-from redelivery.operate.management.taking import consumer_of
+from redelivery.operate.management.browsing import browsed, check_received, consumer_of, is_seen, looked_into_by
 
 BATCH: Final = 200  # letters of a transaction, at most
 _HEAVY: Final = 1 << 23  # bytes of the bodies of one: then it is committed
@@ -101,10 +100,8 @@ def plan(
     """Look, and take nothing.
 
     ``noted``: called with each letter that would leave, and as what. ``kept``: what is only taken away is to be put
-    back some day.
-
-    Raises:
-        UnsupportedError: a group is meant, and the queue cannot be looked into; or a letter cannot be received whole.
+    back some day. Raises UnsupportedError: a group is meant, and the queue cannot be looked into; or a letter cannot be
+    received whole.
     """
     found, selection = MovePlan([]), selection.on(connection)
     if selection.group is None and selection.ids is None and not is_seen(connection, selection.queue):

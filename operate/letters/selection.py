@@ -21,13 +21,11 @@ from redelivery.operate.management.browsing import browsed, is_selected
 class Selection:
     """Letters of ``queue``.
 
-    ``where``: a JMS selector, judged by the broker. ``group``: a fingerprint, or its first digits.
-    ``limit``: so many at most, from the head. ``here``: a selector that is judged here, as the broker has none.
-    ``members``: the traits of the group's letters, once the queue has been looked at. ``ids``: of messages; None: any;
-    ``contents``: beside those of these ids, letters without one, by what their senders wrote (`content_of`).
-
-    Raises:
-        ConfigError: ``group`` is empty, and would be all of them.
+    ``where``: a JMS selector, judged by the broker. ``group``: a fingerprint, or its first digits. ``limit``: so many
+    at most, from the head. ``here``: a selector that is judged here, as the broker has none. ``members``: the traits of
+    the group's letters, once the queue has been looked at. ``ids``: of messages; None: any; ``contents``: beside those
+    of these ids, letters without one, by what their senders wrote (`content_of`). Raises ConfigError: ``group`` is
+    empty, and would be all of them.
     """
 
     queue: Destination

@@ -13,9 +13,11 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from redelivery.client.entry.sync import Connection
+from redelivery.client.sync.consumer import Consumer
+from redelivery.client.sync.session import Session
 from redelivery.model.content.dead_letters import ORIGINAL_DESTINATION
 from redelivery.model.destinations import Destination, Queue
-from redelivery.model.errors import InvalidDestinationError, UnsupportedError
+from redelivery.model.errors import InvalidDestinationError, JMSError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.selectors.selector import Selector
 from redelivery.model.values import Value, to_epoch_ms
@@ -158,3 +160,26 @@ def _of_queue(queue: Destination) -> str:
     if queue.is_pattern:
         raise UnsupportedError(f"{queue} is a pattern: look into one queue after the other")
     return queue.name
+
+
+class NoQueueError(JMSError):
+    """The queue that was to be taken from is not there, and was not made."""
+
+
+def consumer_of(
+    session: Session, destination: Destination, *, selector: str | None = None, prefetch: int | None = None
+) -> Consumer:
+    """A consumer that makes no queue, but where the broker itself makes each that is used (ActiveMQ, Artemis by AMQP).
+
+    Raises:
+        NoQueueError: it is not there.
+        JMSError: as `Session.consumer`.
+    """
+    if type(destination) is Queue and not destination.is_pattern:
+        try:
+            return session.consumer(Queue(destination.name, declare=False), selector=selector, prefetch=prefetch)
+        except InvalidDestinationError as error:
+            raise NoQueueError(f"{destination}: there is no such queue, and none was made") from error
+        except UnsupportedError:
+            pass  # the broker makes what is used, as it is set up
+    return session.consumer(destination, selector=selector, prefetch=prefetch)

@@ -36,10 +36,7 @@ class RunOrder:
     ``to``: where they go; None: where each came from. ``keep``: a purge keeps them in its receipt. ``change``: of an
     edit. ``canary``: so many are replayed first, then ten times as many each time that those before were handled;
     ``canary_wait``: seconds, None: as long as their policy needs. ``contents``: as `content_of` has them. ``most``: so
-    many letters as were shown.
-
-    Raises:
-        ConfigError: no such command; or a move without a queue, or to its own.
+    many letters as were shown. Raises ConfigError: no such command; or a move without a queue, or to its own.
     """
 
     command: str

@@ -12,10 +12,8 @@ def split_composite(url: str, prefix: str) -> tuple[list[str], str]:
     """The URLs of the list, each once, and the options of the whole: both still encoded.
 
     ``//`` may stand after the prefix. Without the parentheses there are no options of the whole: what is after the last
-    URL's ``?`` is that URL's.
-
-    Raises:
-        ConfigError: it has not this form, or the list is empty; the text shows no password.
+    URL's ``?`` is that URL's. Raises ConfigError: it has not this form, or the list is empty; the text shows no
+    password.
     """
     if not isinstance(url, str):
         raise ConfigError(f"it must be a str, not a {type(url).__name__}")

@@ -229,11 +229,9 @@ def read_content(
     of FORMATS; None: by its content. ``properties``: the values of placeholders (``${name}``). ``strict``: False keeps
     what was not understood in ``problems`` and leaves it out. ``load``: gives the content of files that it includes;
     None: includes are refused. ``overrides``: the names and contents of files that the broker applies after it, in
-    their order. ``part``: the name of one of several brokers, connection factories or profiles in it.
-
-    Raises:
-        ConfigError: it is not a configuration of a broker known here, or (with ``strict``) something that concerns
-            redelivery or dead letters was not understood; the text has file, line and column of each.
+    their order. ``part``: the name of one of several brokers, connection factories or profiles in it. Raises
+    ConfigError: it is not a configuration of a broker known here, or (with ``strict``) something that concerns
+    redelivery or dead letters was not understood; the text has file, line and column of each.
     """
     report = ReadingReport(properties, part)
     found, root = _parsed(content, name, format, load, report)

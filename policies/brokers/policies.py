@@ -107,10 +107,8 @@ def _concerns(unread: Unread, rules: DestinationRules) -> bool:
 def named(target: Destination | str) -> Destination:
     """Return a destination as `model.destinations.destination` does, and an address of the name behind ``address:``.
 
-    HornetQ's names of addresses are understood as queues and topics.
-
-    Raises:
-        InvalidDestinationError: the str is not a destination.
+    HornetQ's names of addresses are understood as queues and topics. Raises InvalidDestinationError: the str is not a
+    destination.
     """
     if isinstance(target, str):
         if target.startswith(_ADDRESS):

@@ -82,9 +82,7 @@ class DestinationMap(Generic[T]):
         """The entries that match, the most specific first; empty where none does.
 
         A wildcard in ``target`` (that of a consumer) is matched by an entry that is equal to it or covers all of it.
-
-        Raises:
-            InvalidDestinationError: the str is not a destination.
+        Raises InvalidDestinationError: the str is not a destination.
         """
         wanted = destination(target)
         names = wanted.name.split(",")

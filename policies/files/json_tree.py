@@ -75,10 +75,8 @@ def parse_json(content: bytes, file: str, problem: Callable[[str, Place], object
     """Return the value of a document in UTF-8, -16 or -32; comments as in Java, which Broker-J's own files have, are
     allowed.
 
-    ``problem``: notified of each name that stands twice in an object: of these the brokers take the last one.
-    ``within``: where it stands, if it is itself a str of another document: all its places are this one then.
-
-    Raises:
+        ``problem``: notified of each name that stands twice in an object: of these the brokers take the last one.
+        ``within``: where it stands, if it is itself a str of another document: all its places are this one then. Raises
         ConfigFileError: it is not JSON, nested too deeply, or has more than MOST values.
     """
     try:

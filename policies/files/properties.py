@@ -37,11 +37,8 @@ def parse_properties(content: bytes | str, file: str) -> Properties:
     r"""Return the keys and values of a file in its order; a key that stands there twice is there twice.
 
     A line ends a value unless a ``\`` is before its end; ``#`` and ``!`` begin a comment; a key ends at ``=``, ``:`` or
-    a blank. Bytes are read as ISO 8859-1, as Java reads them.
-
-    Raises:
-        ConfigFileError: ``\u`` without four hexadecimal digits, for which Java refuses the whole file, or more than
-            MOST keys.
+    a blank. Bytes are read as ISO 8859-1, as Java reads them. Raises ConfigFileError: ``\u`` without four hexadecimal
+    digits, for which Java refuses the whole file, or more than MOST keys.
     """
     text = content if isinstance(content, str) else content.decode("latin-1")
     found = Properties()

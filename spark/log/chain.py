@@ -46,7 +46,7 @@ class SegmentChain:
     def in_doubt(self) -> Mapping[str, Sequence[Key]]:
         """The keys of messages that are in a segment and may be redelivered, by segment."""
         known = self._all_known()
-        for name in [name for name, each in known.items() if self._wal.is_forgotten(each.since)]:
+        for name in [name for name, each in known.items() if self._wal.uncommitted.has_ended(each.since)]:
             del known[name]
         return {name: each.keys for name, each in known.items()}
 

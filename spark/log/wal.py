@@ -78,8 +78,8 @@ class Wal(FailedBatches):
         self.records = Records(store)
         self._now = now
         self._epochs = Epochs(store)
-        self._uncommitted = UncommittedIds(store, dedupe_window, now)
-        self._committed = Commits(store, self._uncommitted)
+        self.uncommitted = UncommittedIds(store, dedupe_window, now)
+        self._committed = Commits(store, self.uncommitted)
         self._until_tidy = 0
         self._deleted = 0  # the last batch whose segments are; what turns up there late goes with the next
 
@@ -170,7 +170,7 @@ class Wal(FailedBatches):
         """
         found = self.store.files(FOLDERS)
         self._committed.hold(found[COMMITS])
-        self._uncommitted.hold(found[IN_DOUBT])
+        self.uncommitted.hold(found[IN_DOUBT])
         names = segment_names({**found[SEGMENTS], **found[HEADS]}, lost=True)
         self.records.hold_plans(found[PLANS], names)
         return names
@@ -236,11 +236,7 @@ class Wal(FailedBatches):
         will be read; what a fenced task of an older query has published beyond them does not count. ``unmarked``:
         the segments without an ``.ok``, where the caller has just listed them; None: they are listed here.
         """
-        return self._uncommitted.segments(self.watermark(), seq, parts, unmarked)
-
-    def entries_in_doubt(self) -> Sequence[str]:
-        """The files that say of committed batches what the broker may redeliver, for `in_doubt_for_task`."""
-        return self._uncommitted.entries()
+        return self.uncommitted.segments(self.watermark(), seq, parts, unmarked)
 
     def in_doubt_for_task(self, seq: int, parts: int, entries: Sequence[str]) -> dict[str, InDoubtSegment]:
         """As `in_doubt`, for a task of the batch ``seq`` of receiver=executor.
@@ -248,9 +244,9 @@ class Wal(FailedBatches):
         All batches before were committed when it was planned, with these ``entries``: what has changed since is in the
         other parts of its batch. A task whose own batch is committed meanwhile does not commit.
         """
-        self._uncommitted.hold(entries)
+        self.uncommitted.hold(entries)
         files = self.store.starting(SEGMENTS, f"{batch_name(seq)}-") if parts > 1 else []
-        return self._uncommitted.segments(seq - 1, seq, parts, segment_names(unconfirmed(files)))
+        return self.uncommitted.segments(seq - 1, seq, parts, segment_names(unconfirmed(files)))
 
     def confirmed(self, key: str) -> bool:
         """Check whether the session that published the segment of this name's key is known to have committed."""
@@ -266,15 +262,11 @@ class Wal(FailedBatches):
 
     def keys(self, name: SegmentName) -> tuple[Key, ...]:
         """The keys of a segment's rows; none if it is gone or damaged."""
-        return self._uncommitted.keys(name)
+        return self.uncommitted.keys(name)
 
     def begin_window(self, segment: InDoubtSegment) -> InDoubtSegment:
         """Begin the window for which a segment is remembered, as its batch is committed; one that has begun goes on."""
         return replace(segment, since=min(segment.since, self._now()))
-
-    def is_forgotten(self, since: float) -> bool:
-        """Check whether the window that began then, in epoch milliseconds, has ended."""
-        return self._uncommitted.has_ended(since)
 
     # Commits
 
@@ -318,6 +310,6 @@ class Wal(FailedBatches):
                 if 0 <= leading_number(name) <= last:
                     self.store.delete(f"{folder}/{name}")
         self._committed.forget_old(retain)
-        self._uncommitted.forget_old()
+        self.uncommitted.forget_old()
         self._epochs.forget_old(found[EPOCHS])
         self.store.clean(_TEMPORARY_AGE)

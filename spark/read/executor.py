@@ -39,7 +39,7 @@ _MOMENT: Final = 0.02  # seconds without a message after which a queue has nothi
 class SharePartition(InputPartition):
     """One task's share: ``quota`` messages at most, kept as the segment ``seq``-``part``, one of ``parts``.
 
-    ``first``: seconds that it waits for a first message. ``doubt``: of `Wal.entries_in_doubt`. ``broker``: of a list,
+    ``first``: seconds that it waits for a first message. ``doubt``: of `UncommittedIds.entries`. ``broker``: of a list,
     where the messages were seen.
     """
 
@@ -122,7 +122,7 @@ class ExecutorStreamReader(JmsStreamReader):
         wait = max(_FIRST, self.options.receive_timeout)
         if self.deadline is not None:  # a batch of nothing ends the query, so a broker that is slow to push has as long
             wait = max(wait, self.options.available_now_idle)
-        doubt = self.wal.entries_in_doubt()
+        doubt = self.wal.uncommitted.entries()
         broker = 0 if self._probe is None else self._probe.broker
         return [
             SharePartition(last.seq, part, last.parts, share + (part < more), last.wal, self.epoch, wait, doubt, broker)

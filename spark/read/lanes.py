@@ -64,12 +64,9 @@ class Lanes:
     ) -> Mapping[int, Extent]:
         """The segments behind ``seq``, by number; none where they have fewer than ``least`` rows, and may get more.
 
-        Waits ``seconds`` at most for those; with ``until_idle`` until they have ``most`` rows, or as many as may
-        be pending, or every lane has found its queue empty for ``seconds``; and not beyond ``deadline``, of the
-        monotonic clock.
-
-        Raises:
-            JMSError: a receiver has ended.
+        Waits ``seconds`` at most for those; with ``until_idle`` until they have ``most`` rows, or as many as may be
+        pending, or every lane has found its queue empty for ``seconds``; and not beyond ``deadline``, of the monotonic
+        clock. Raises JMSError: a receiver has ended.
         """
         began = monotonic()
 

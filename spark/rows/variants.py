@@ -30,10 +30,8 @@ _LENGTH: Final = struct.Struct("<BI")
 def encode(value: Value) -> bytes:
     """The value as a Variant's first byte string; the second is `NO_NAMES`.
 
-    A whole number is as wide as its JMS type: Byte 8 bits, Short 16, an int that fits it 32, else 64.
-
-    Raises:
-        MessageFormatError: a str has half a surrogate pair, which UTF-8 cannot carry.
+    A whole number is as wide as its JMS type: Byte 8 bits, Short 16, an int that fits it 32, else 64. Raises
+    MessageFormatError: a str has half a surrogate pair, which UTF-8 cannot carry.
     """
     if isinstance(value, str):
         try:

@@ -21,10 +21,8 @@ log = logging.getLogger(__name__)
 class BatchWriter(DataSourceArrowWriter):
     """``df.write``. Its ids for duplicate detection begin with the option `jobId`; without it there are none.
 
-    In ``foreachBatch`` the query's and the batch's id follow.
-
-    Raises:
-        ConfigError: rows of this schema cannot be sent; the text names the column.
+    In ``foreachBatch`` the query's and the batch's id follow. Raises ConfigError: rows of this schema cannot be sent;
+    the text names the column.
     """
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:

@@ -50,10 +50,8 @@ def management_address(
 ) -> ManagementAddress | None:
     """The address in ``management=`` of a connection to this server; None where there is none.
 
-    A login that the URL does not have is the connection's. ``tls``: for ``https``; None: the system's.
-
-    Raises:
-        ConfigError: it is no such URL; or the connection's password, which is encrypted there, would not be here.
+    A login that the URL does not have is the connection's. ``tls``: for ``https``; None: the system's. Raises
+    ConfigError: it is no such URL; or the connection's password, which is encrypted there, would not be here.
     """
     if url is None:
         return None

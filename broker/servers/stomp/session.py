@@ -232,7 +232,7 @@ class StompServerSession:
             return False
         subscription, dispatch = found
         dispatches = subscription.covered(dispatch)
-        if transaction is None or not self._core.enlists_acks:
+        if transaction is None or not self._core.rules.enlists_acks:
             self._core.call(lambda engine, now: engine.acknowledge(dispatches, now))
         else:
             self._core.call(lambda engine, now: engine.enlist(transaction, dispatches, now))

@@ -64,10 +64,7 @@ class Spelling:
     def window(self, headers: Mapping[str, str], *, acknowledged: bool) -> int:
         """The window of a SUBSCRIBE in bytes; ``acknowledged``: by its client, and not as it is written.
 
-        0 is one message at a time, -1 has no end, and below that nothing comes.
-
-        Raises:
-            ProtocolError: it is none.
+        0 is one message at a time, -1 has no end, and below that nothing comes. Raises ProtocolError: it is none.
         """
         names = (self.table.prefetch_header, embedded.HEADERS[0]) if self.table.prefetch_header else ()
         text = next((headers[name] for name in names if name in headers), None)

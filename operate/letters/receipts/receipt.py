@@ -223,19 +223,16 @@ def content_of_record(record: Mapping[str, Any]) -> str:
     record = as_bytes(record)
     said = {name: record[name] for name in _HASHED}
     if record["body_type"] == "text":  # a management shows these as bytes
-        said |= {"body_type": "bytes", "body": {"$bytes": base64.b64encode(_utf8(record["body"])).decode()}}
-    text = _hashed([said, {name: _as_text(each) for name, each in _own(record).items()}])
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+        text = record["body"].encode(errors="surrogatepass")
+        said |= {"body_type": "bytes", "body": {"$bytes": base64.b64encode(text).decode()}}
+    whole = _hashed([said, {name: _as_text(each) for name, each in _own(record).items()}])
+    return hashlib.sha256(whole.encode()).hexdigest()[:32]
 
 
 def _own(record: Mapping[str, Any]) -> dict[str, Any]:
     """The properties that its sender wrote."""
     said = record["properties"].items()
     return {name: each for name, each in said if not is_broker_owned(name) and name not in MARKS}
-
-
-def _utf8(text: str) -> bytes:
-    return text.encode(errors="surrogatepass")
 
 
 def _as_text(value: Any) -> str:

@@ -54,10 +54,7 @@ class ReceiptWriter:
         """Begin one in a folder, which is made.
 
         ``planned``: the letters that are meant; None: nobody knows. ``keep``: the originals, where nothing else has
-        them.
-
-        Raises:
-            ConfigError: the file cannot be written; nothing has been moved then.
+        them. Raises ConfigError: the file cannot be written; nothing has been moved then.
         """
         now = datetime.now(UTC)
         try:

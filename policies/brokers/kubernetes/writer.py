@@ -20,10 +20,8 @@ _VERSION = "v1beta1"
 def write_kubernetes(rules: ArtemisRules) -> str:
     """Write the resource: its settings instead of the image's, and as properties what its schema does not have.
 
-    Rules without the image's own queues are those of a restricted broker, which has properties only.
-
-    Raises:
-        ConfigError: a name cannot be written as a property, or there are no settings to replace the image's with.
+    Rules without the image's own queues are those of a restricted broker, which has properties only. Raises
+    ConfigError: a name cannot be written as a property, or there are no settings to replace the image's with.
     """
     is_restricted = not set(image.QUEUES) <= set(rules.queues)
     if not rules.entries and not is_restricted:

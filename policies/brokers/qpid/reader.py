@@ -27,9 +27,7 @@ def with_hosts(root: Element, file: str, load: Load | None) -> Element:
     """Return the ``config.xml`` with the ``virtualhosts.xml`` that it names, where that is in its folder or below it.
 
     A variable at the head of the name (``${conf}/x.xml``) is this folder; ``${QPID_HOME}/etc/x.xml`` is in it too.
-
-    Raises:
-        ConfigFileError: the file cannot be loaded.
+    Raises ConfigFileError: the file cannot be loaded.
     """
     named = root.first("virtualhosts")
     if load is None or named is None or named.children or not named.text:

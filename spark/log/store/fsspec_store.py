@@ -25,11 +25,9 @@ _MODE_AMONG_KEYWORDS: Final = "adlfs."  # takes `mode` among its other keywords:
 class FsspecStore(SegmentStore):
     """A folder of an object store; what creates is ``pipe_file(mode="create")``, on S3 a PUT with If-None-Match.
 
-    ``options`` are the file system's (for s3fs ``key``, ``secret``, ``endpoint_url``, …); they are not logged.
-
-    Raises:
-        ConfigError: fsspec or the file system's package is missing, the options do not fit, or the file system
-            looks and then writes instead of creating.
+    ``options`` are the file system's (for s3fs ``key``, ``secret``, ``endpoint_url``, …); they are not logged. Raises
+    ConfigError: fsspec or the file system's package is missing, the options do not fit, or the file system looks and
+    then writes instead of creating.
     """
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:

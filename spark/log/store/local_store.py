@@ -26,9 +26,7 @@ class LocalStore(SegmentStore):
     """Files become visible whole: written under a temporary name, fsynced, then linked.
 
     ``location``: a path, or a URL ``file:/path``, ``file:///path``; ``~`` and relative paths are resolved here, once.
-
-    Raises:
-        ConfigError: the URL names another host.
+    Raises ConfigError: the URL names another host.
     """
 
     def __init__(self, location: str) -> None:

@@ -13,10 +13,8 @@ from redelivery.spark.log.store.locations import LOCAL, check_location
 def open_store(location: str, storage_options: Mapping[str, Any] | None = None) -> SegmentStore:
     """The store of a path, a ``file:`` URL, or the URL of an object store (``s3://bucket/folder``).
 
-    ``storage_options`` are fsspec's, for the file system of the URL.
-
-    Raises:
-        ConfigError: the location cannot be used as it is written, or its file system is not installed.
+    ``storage_options`` are fsspec's, for the file system of the URL. Raises ConfigError: the location cannot be used as
+    it is written, or its file system is not installed.
     """
     if ":" in location.partition("/")[0]:
         location = check_location(location)

@@ -61,7 +61,7 @@ class BrowserLink(OutgoingLink):
         assert self._browsed is not None, "something waits"
         entry = self._browsed.take()
         if not entry.message.expired(now):
-            count, origin = entry.redeliveries + 1, self.session.core.origin
+            count, origin = entry.redeliveries + 1, self.session.core.rules.origin
             parts = write_message(entry.message, count, first=not entry.acquired, now=now, origin=origin)
             self.transfer(next(self._numbers), parts)
 

@@ -117,7 +117,7 @@ class ConsumerLink(OutgoingLink):
         if dispatch.subscription.closed:
             return
         entry = dispatch.entry
-        first, origin = not entry.acquired, self.session.core.origin
+        first, origin = not entry.acquired, self.session.core.rules.origin
         parts = write_message(dispatch.message, dispatch.count, first=first, now=now, origin=origin)
         entry.acquired = dispatch.seen = True
         handle = self.transfer(dispatch.number, parts)

@@ -11,7 +11,7 @@ from redelivery.model.suggestions import unknown_option
 from redelivery.policies.activemq.redelivery_names import BEAN as POLICY
 from redelivery.policies.brokers.clients.spring.beans import Bean, Beans, Value, candidates
 from redelivery.policies.brokers.clients.spring.names import CONCERNS, MADE_OF_URL, Kind
-from redelivery.policies.brokers.clients.url.options import UrlOptions, read_options
+from redelivery.policies.brokers.clients.url.reader import UrlOptions, read_options
 from redelivery.policies.brokers.clients.url.rules import ClientEntry, ClientRules
 from redelivery.policies.destinations.map import DestinationMap
 from redelivery.policies.files.places import Place, Setting

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from redelivery.policies.activemq.redelivery_names import BEAN as POLICY
 from redelivery.policies.brokers.clients.spring_boot.keys import BoundKey, counting, keys_of
-from redelivery.policies.brokers.clients.url.options import NO_OPTIONS, read_options
+from redelivery.policies.brokers.clients.url.reader import NO_OPTIONS, read_options
 from redelivery.policies.brokers.clients.url.rules import ClientRules
 from redelivery.policies.checks import read_flag
 from redelivery.policies.files.json_tree import Json

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from redelivery.model.errors import ConfigError
@@ -27,6 +28,8 @@ UNREAD: Final[Mapping[str, Decisive]] = {
         "what has no time stamp does not expire as its time to live says", "true"
     ),
 }
+_JMS: Final = "jms."
+_PLACEHOLDER: Final = "${"
 
 
 def is_url(text: object) -> bool:
@@ -80,3 +83,31 @@ def query_of(url: str) -> str:
         return split_composite(url, prefix)[1]
     except ConfigError as error:
         raise ConfigError(f"{prefix} URL: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class UrlOptions:
+    """``redelivery``, ``prefetch``: by ActiveMQ's names; ``non_blocking``: None where the URL does not say."""
+
+    redelivery: Mapping[str, str]
+    prefetch: Mapping[str, str]
+    non_blocking: str | None = None
+
+
+NO_OPTIONS: Final = UrlOptions({}, {})
+
+
+def read_options(url: str, report: ReadingReport, place: Place) -> UrlOptions:
+    """Read the options of a URL; those of one that is a placeholder without a value are skipped."""
+    text = report.resolved(url, unknown=True)
+    if _PLACEHOLDER in text and "?" not in text:
+        report.skip(f"the options of the URL {url}", place, "they can have a redelivery policy")
+        return NO_OPTIONS
+    if _JMS not in text:
+        return NO_OPTIONS
+    options = report.checked(lambda: parse_query(query_of(text)), place) or {}
+    for name, value in options.items():
+        if name.startswith(_JMS) and _PLACEHOLDER in value:
+            report.text(f"{name}={value}", place)  # says which one has no value
+    known = {name: value for name, value in options.items() if _PLACEHOLDER not in value}
+    return UrlOptions(options_of(known, REDELIVERY), options_of(known, PREFETCH), known.get(NON_BLOCKING))
