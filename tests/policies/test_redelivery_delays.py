@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redelivery.model.errors import ConfigError
-from redelivery.policies.brokers.artemis.client import client_policy
-from redelivery.policies.destinations.address_settings import AddressSettings
+from redelivery.policies.destinations.address_settings import AddressSettings, client_policy
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 

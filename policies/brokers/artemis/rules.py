@@ -10,7 +10,6 @@ from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.errors import InvalidDestinationError
 from redelivery.policies.brokers.artemis import bound
 from redelivery.policies.brokers.artemis.bound import BoundQueue, queue_on
-from redelivery.policies.brokers.artemis.client import client_policy
 from redelivery.policies.brokers.artemis.names import NAMES, written
 from redelivery.policies.brokers.artemis.wildcards import DEFAULT_WILDCARDS, LITERAL, Wildcards
 from redelivery.policies.brokers.rules import (
@@ -29,7 +28,7 @@ from redelivery.policies.dead_letters import (
     DiscardingDeadLetterStrategy,
     IndividualDeadLetterStrategy,
 )
-from redelivery.policies.destinations.address_settings import AddressSettings
+from redelivery.policies.destinations.address_settings import AddressSettings, client_policy
 from redelivery.policies.destinations.examples import examples_of
 from redelivery.policies.destinations.overlaps import usable, with_overlaps
 from redelivery.policies.destinations.patterns import ONE, REST, covers
