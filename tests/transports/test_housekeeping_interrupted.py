@@ -40,5 +40,5 @@ def test_a_task_is_called_though_the_first_request_was_interrupted() -> None:
         came += interrupted(place, lambda task=task: request(task, 0.0))  # type: ignore[misc]  # bound at once
         request(task, 0.001)  # later: what was noted of the first must not forbid it
         assert task.wait(TIMEOUT), f"not called after an interrupt at {named(place)}"
-    assert came > 3
+    assert came > 2  # Python 3.12 looks at fewer places than 3.11
     keeper.leave(owner, watches=())

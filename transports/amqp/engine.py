@@ -26,8 +26,8 @@ _LEAST: Final = 512  # bytes of its own buffer, at least: with fewer in it it ha
 
 
 class _Unowned:
-    def __del__(self) -> None:
-        """Nothing: see `unowned`."""
+    # Does nothing, see `unowned`, and is no Python function: what a signal's handler raises in one, Python drops.
+    __del__ = bool
 
 
 class _Session(_Unowned, proton.Session):  # type: ignore[misc, unused-ignore]  # an extra that may be absent
