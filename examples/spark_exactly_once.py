@@ -64,7 +64,7 @@ def main(url: str, folder: str) -> None:
 
 
 if __name__ == "__main__":
-    with EmbeddedBroker("example", stomp_port=0) as broker, TemporaryDirectory() as place:
+    with EmbeddedBroker("example", stomp_port=0) as broker, TemporaryDirectory(ignore_cleanup_errors=True) as place:
         with redelivery.connect(broker.vm_url) as connection, connection.session("transacted") as session:
             for number in range(ORDERS):
                 session.producer("orders").send(f"order {number}")

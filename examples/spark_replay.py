@@ -86,7 +86,7 @@ if __name__ == "__main__":
     elif len(sys.argv) == 2:
         sys.exit(__doc__)
     else:
-        with EmbeddedBroker("example", stomp_port=0) as broker, TemporaryDirectory() as place:
+        with EmbeddedBroker("example", stomp_port=0) as broker, TemporaryDirectory(ignore_cleanup_errors=True) as place:
             make_dead_letters(broker.stomp_url)
             print(f"{broker.queue_depth('ActiveMQ.DLQ')} dead letters")
             main(broker.stomp_url, place)
