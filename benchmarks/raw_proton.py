@@ -38,9 +38,10 @@ class Queue(LinkOption):  # type: ignore[misc]  # proton is an extra, and so Any
 class Handler(MessagingHandler, ABC):  # type: ignore[misc]  # proton is an extra, and so Any
     """Connects, and fails rather than waits for ever."""
 
-    def __init__(self, place: Place, address: str, count: int, prefetch: int, auto_accept: bool = True) -> None:
+    def __init__(self, place: Place, queue: str, count: int, prefetch: int, auto_accept: bool = True) -> None:
         super().__init__(prefetch=prefetch, auto_accept=auto_accept)
-        self.place, self.address, self.option = place, address, Queue(amqp_at(place.broker).queue_capability)
+        self.place, self.address = place, existing(place.broker) + queue
+        self.option = Queue(amqp_at(place.broker).queue_capability)
         self.count, self.done = count, 0
         self.watch = Stopwatch()
         self.failure = ""
@@ -90,7 +91,7 @@ class Receive(Handler):
     """simple_recv: auto_accept; reads the body and the id, or nothing."""
 
     def __init__(self, place: Place, queue: str, count: int, read: bool) -> None:
-        super().__init__(place, existing(place.broker) + queue, count, CREDIT)
+        super().__init__(place, queue, count, CREDIT)
         self.read = read
 
     def begin(self) -> None:
@@ -109,7 +110,7 @@ class ReceiveTransacted(Handler, TransactionHandler):  # type: ignore[misc]  # p
     """tx_recv: credit for a batch, which is accepted in a transaction and committed."""
 
     def __init__(self, place: Place, queue: str, count: int, batch: int) -> None:
-        super().__init__(place, existing(place.broker) + queue, count, 0, auto_accept=False)
+        super().__init__(place, queue, count, 0, auto_accept=False)
         self.batch, self.current = batch, 0
 
     def begin(self) -> None:
@@ -146,7 +147,7 @@ class Send(Handler):
     """simple_send, with a window: sends while there is credit, counts what is accepted."""
 
     def __init__(self, place: Place, queue: str, count: int, window: int) -> None:
-        super().__init__(place, existing(place.broker) + queue, count, 0)
+        super().__init__(place, queue, count, 0)
         self.window, self.sent = window, 0
 
     def begin(self) -> None:
