@@ -247,6 +247,19 @@ def test_a_random_program_exceeds_no_limit(site: Site, opened: ExitStack, seed: 
     assert max(had.values()) <= 3
 
 
+def test_what_is_acknowledged_by_itself_begins_anew(site: Site, opened: ExitStack) -> None:
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK))
+    consumer, history = connection.session("individual").consumer("orders"), connection._core.shared.history
+    site.broker.send("orders", "m")
+    assert consumer.receive(SOON) is not None
+    site.gate.shut(0.0)
+    message = consumer.receive(SOON)
+    assert message is not None
+    assert history.places
+    message.acknowledge()
+    assert not history.places
+
+
 def test_a_consumer_that_the_broker_ends_loses_no_count_either(site: Site, opened: ExitStack) -> None:
     site.broker.send("orders", "had")
     cut = Cut(site, opened)
