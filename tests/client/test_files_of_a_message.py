@@ -30,9 +30,11 @@ def passed(found: set[str]) -> Iterator[None]:
         sys.setprofile(None)
 
 
-@pytest.mark.parametrize("mode", ["auto", "individual"])
-@pytest.mark.parametrize(("protocol", "most"), [("stomp", 12), ("amqp", 18)])  # AMQP's codec alone has five
-def test_a_message_that_has_come_passes_few_files(protocol: str, most: int, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("protocol", "mode", "most"),
+    [("stomp", "auto", 12), ("stomp", "individual", 12), ("amqp", "individual", 12), ("amqp", "auto", 14)],
+)  # AMQP's AUTO writes for each: proton is asked for the bytes, and the socket takes them
+def test_a_message_that_has_come_passes_few_files(protocol: str, mode: str, most: int) -> None:
     """Received, read and acknowledged; but for where a read from the socket falls between."""
     least = set(map(str, range(100)))
     with ExitStack() as opened:

@@ -16,7 +16,6 @@ from redelivery.model.errors import (
 )
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.amqp.channel.acknowledging import accept_all
 from redelivery.transports.amqp.channel.browsing import BrowsingReceiver, browse_more
 from redelivery.transports.amqp.channel.checking import check_link
 from redelivery.transports.amqp.channel.context import AmqpChannelContext
@@ -25,7 +24,8 @@ from redelivery.transports.amqp.channel.sending import Sending
 from redelivery.transports.amqp.channel.transactions import Transactions
 from redelivery.transports.amqp.channel.unsubscribing import free_name
 from redelivery.transports.amqp.codec.names import to_address
-from redelivery.transports.amqp.links.dispositions import RELEASED
+from redelivery.transports.amqp.connection.protocol import AmqpProtocol
+from redelivery.transports.amqp.links.dispositions import ACCEPTED, RELEASED
 from redelivery.transports.amqp.links.receivers import AmqpDelivery, Receiver
 from redelivery.transports.finding import Finder, found, origin_notes
 from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending
@@ -133,9 +133,42 @@ class AmqpChannel(Channel):
             delivery.receiver.make_room(delivery)
 
     def accept(self, deliveries: Sequence[Delivery], *, batched: bool, done: list[None] | None = None) -> None:
-        """`accepted`, settled."""
+        """`accepted`, settled, with the credit that this allows."""
         ours: Sequence[AmqpDelivery] = deliveries  # type: ignore[assignment]  # as above
-        accept_all(self._protocol, ours, batched=batched, done=[] if done is None else done)
+        protocol = self._protocol
+        with protocol.lock:
+            if protocol.lost is not None:
+                protocol.check()
+            written = protocol.written
+            batched = self._settle(ours, protocol, batched)
+        if protocol.blocked and not batched:
+            protocol.raise_refused(written)
+        if done is not None:
+            done.append(None)
+        if batched:
+            if not protocol.unwritten:
+                protocol.flush_soon()
+        elif protocol.blocked:
+            protocol.drain()
+
+    @staticmethod
+    def _settle(deliveries: Sequence[AmqpDelivery], protocol: AmqpProtocol, batched: bool) -> bool:
+        """Settle them, by the holder of the lock; whether that waits for company, as it may where ``batched``."""
+        try:
+            for delivery in deliveries:
+                receiver = delivery.receiver
+                receiver.settle(delivery, ACCEPTED)
+                if not delivery.credited:
+                    receiver.make_room(delivery)
+                receiver.batched += 1
+        except JMSError:
+            protocol.write()  # those before it are acknowledged
+            raise
+        if batched and receiver.batched < receiver.ahead.step:
+            return True
+        receiver.batched = 0
+        protocol.write()
+        return False
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """At the detach, which follows: while the link has credit, the broker may send them to it again."""

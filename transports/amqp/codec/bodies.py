@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import chain
 from typing import Any, Final
 
@@ -19,29 +18,6 @@ MAP: Final = 2
 BYTES: Final = 3
 STREAM: Final = 4
 TEXT: Final = 5
-
-_SMALL: Final = 16 << 10  # bytes whose copy takes no longer than a view
-# How the two most common bodies begin, and the bytes that say their length.
-_USUAL: Final[Mapping[tuple[int | None, bytes], int]] = {
-    (TEXT, b"\x00\x53\x77\xa1"): 1,
-    (TEXT, b"\x00\x53\x77\xb1"): 4,
-    (BYTES, b"\x00\x53\x75\xa0"): 1,
-    (BYTES, b"\x00\x53\x75\xb0"): 4,
-}
-
-
-def read_usual(raw: bytes | bytearray, at: int, kind: int | None) -> str | bytes | None:
-    """As `read_body` for a str, or bytes, in one section that ends the message; None for any other body."""
-    size = at + 4
-    start = size + _USUAL.get((kind, bytes(raw[at:size])), 0)
-    length = len(raw) - start
-    if start == size or int.from_bytes(raw[size:start], "big") != length:
-        return None
-    data = raw[start:] if length < _SMALL else memoryview(raw)[start:]
-    try:
-        return bytes(data) if kind == BYTES else str(data, "utf-8")
-    except UnicodeDecodeError:
-        return None
 
 
 def read_body(raw: bytes | bytearray, at: int, kind: int | None, content_type: str | None) -> Body:

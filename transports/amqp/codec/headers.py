@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any, Final
 
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import MessageFormatError
 from redelivery.model.values import from_epoch_ms
 from redelivery.transports.amqp.codec.ids import read_correlation_id, read_message_id, read_usual_id
 from redelivery.transports.amqp.codec.names import from_address
@@ -21,7 +20,6 @@ from redelivery.transports.amqp.codec.sections import (
     IDS,
     MESSAGE_ID,
     NO_FIELDS,
-    NO_HEADER,
     REPLY_TO,
     SUBJECT,
     TO,
@@ -30,10 +28,7 @@ from redelivery.transports.amqp.codec.sections import (
     Known,
     field_place,
     field_values,
-    find,
-    know,
     read_annotations,
-    read_header,
 )
 from redelivery.transports.amqp.codec.values import read
 from redelivery.transports.dialects.amqp import AmqpDialect
@@ -101,20 +96,13 @@ class AmqpHeaders:
             None if sequence is None else _group_sequence(self),
         )
 
+    @abstractmethod
     def _find(self) -> Found:
-        raw, known = self.raw, self.format.known
-        if known is not None and raw.startswith(known[0]):
-            self._found = found = find(raw, known)
-        else:
-            self._found = found = find(raw)
-            self.format.known = know(raw, found)
-        return found
+        """Find its sections, which `_found` has from then on. Raises MessageFormatError."""
 
+    @abstractmethod
     def _header(self) -> Header:
-        try:
-            return read_header((self._found or self._find())[0])
-        except MessageFormatError:
-            return NO_HEADER
+        """Read the section `header`; of unset fields where there is none, or it cannot be read."""
 
     def place(self, field: int) -> int:
         """The place where a field of the properties begins; 0 where it is not set."""

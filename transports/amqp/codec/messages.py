@@ -9,16 +9,22 @@ from typing import Any, Final
 from redelivery.model.content.columns import MessageColumns
 from redelivery.model.errors import MessageFormatError
 from redelivery.model.values import Body, Value
-from redelivery.transports.amqp.codec.bodies import BYTES, MESSAGE, TEXT, read_body, read_usual
+from redelivery.transports.amqp.codec.bodies import BYTES, MESSAGE, TEXT, read_body
 from redelivery.transports.amqp.codec.headers import AmqpFormat, AmqpHeaders
 from redelivery.transports.amqp.codec.raw import AmqpBody, readable_map
 from redelivery.transports.amqp.codec.sections import (
     ABSOLUTE_EXPIRY_TIME,
     CONTENT_TYPE,
+    NO_HEADER,
     USER_ID,
+    Found,
+    Header,
     body_sections,
     field_place,
+    find,
+    know,
     read_annotations,
+    read_header,
 )
 from redelivery.transports.amqp.codec.values import read, read_usual_map
 from redelivery.transports.wire.clock import epoch_ms
@@ -28,6 +34,14 @@ __all__ = ["AmqpFields", "AmqpFormat", "AmqpMessage"]
 # Our own property of what was sent over STOMP, where the broker makes bytes of it, as it is encoded; and its values.
 _STOMP_KIND: Final = b"\xa1\x13JMS_redelivery_kind\xa1\x04"
 _STOMP_KINDS: Final = {b"text": TEXT, b"none": MESSAGE}
+_SMALL: Final = 16 << 10  # bytes whose copy takes no longer than a view
+# How the two most common bodies begin, and the bytes that say their length.
+_USUAL: Final[Mapping[tuple[int | None, bytes], int]] = {
+    (TEXT, b"\x00\x53\x77\xa1"): 1,
+    (TEXT, b"\x00\x53\x77\xb1"): 4,
+    (BYTES, b"\x00\x53\x75\xa0"): 1,
+    (BYTES, b"\x00\x53\x75\xb0"): 4,
+}
 
 
 class AmqpFields(AmqpHeaders):
@@ -35,6 +49,21 @@ class AmqpFields(AmqpHeaders):
 
     __slots__ = tuple[str, ...]()
     _expires: int
+
+    def _find(self) -> Found:
+        raw, known = self.raw, self.format.known
+        if known is not None and raw.startswith(known[0]):
+            self._found = found = find(raw, known)
+        else:
+            self._found = found = find(raw)
+            self.format.known = know(raw, found)
+        return found
+
+    def _header(self) -> Header:
+        try:
+            return read_header((self._found or self._find())[0])
+        except MessageFormatError:
+            return NO_HEADER
 
     def wire_count(self) -> int:
         """The header's delivery-count and one; 1 where the message cannot be read, which `body` then says.
@@ -77,7 +106,7 @@ class AmqpFields(AmqpHeaders):
         at = (self._found or self._find())[4]
         raw = self.raw
         kind = self.kind()
-        usual = read_usual(raw, at, kind)
+        usual = _read_usual(raw, at, kind)
         if usual is not None:
             return usual
         content_type = self._field(CONTENT_TYPE) if kind is None or kind == 5 else None
@@ -182,6 +211,20 @@ class AmqpMessage(AmqpFields):
         self._found = None
         self._fields = None
         self._expires = -1
+
+
+def _read_usual(raw: bytes | bytearray, at: int, kind: int | None) -> str | bytes | None:
+    """As `read_body` for a str, or bytes, in one section that ends the message; None for any other body."""
+    size = at + 4
+    start = size + _USUAL.get((kind, bytes(raw[at:size])), 0)
+    length = len(raw) - start
+    if start == size or int.from_bytes(raw[size:start], "big") != length:
+        return None
+    data = raw[start:] if length < _SMALL else memoryview(raw)[start:]
+    try:
+        return bytes(data) if kind == BYTES else str(data, "utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 def _as_properties(found: Mapping[Any, Any]) -> dict[str, Any]:

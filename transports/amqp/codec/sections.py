@@ -179,7 +179,7 @@ def field_place(raw: bytes | bytearray, at: int, field: int) -> int:
             return 0
         for _ in range(field):
             length = LENGTHS[raw[place]]
-            place = place + length if length > 0 else skip(raw, place)
+            place = skip(raw, place) if length < 0 else place + (length or 2 + raw[place + 1])  # the usual: no call
         if place < end:
             return 0 if raw[place] == _NULL else place
     except IndexError as error:
