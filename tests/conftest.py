@@ -101,6 +101,11 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: objec
     return [] if mine and forms.unmade(collector, name, getattr(obj, "pytestmark", ())) else None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    forms.parametrize(metafunc)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The time of a test is its own, not that of the broker, or of Spark, that is started before the first."""

@@ -12,11 +12,30 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 from zlib import crc32
 
 import pytest
 from tests.run import scopes
+from tests.run.listed import (
+    ALIKE,
+    BRIEF_FILES,
+    CHEAP_PAIRS,
+    EACH,
+    EMBEDDED,
+    FEW,
+    KILLS,
+    LOOPS,
+    NOT_FIRST,
+    OF_LOOPS,
+    ONCE,
+    ONE_OF,
+    ONE_OF_A_PROTOCOL,
+    ONE_PAIR,
+    SHELLS,
+    STORED_FILES,
+    TRACES,
+)
 
 from redelivery.testing.brokers.debian import DebianPackages
 from redelivery.testing.brokers.real import missing, required, wanted
@@ -24,68 +43,6 @@ from redelivery.testing.brokers.specs import SPECS
 
 FIRST, SHORT, ALL, NIGHTLY = FORMS = ("first", "short", "all", "nightly")
 _VARIABLE: Final = "REDELIVERY_FORM"
-
-# Where a rule that cannot depend on the broker is tried in the short form: on every machine, without a wait.
-CHEAP_PAIRS: Final = ("vm", "stomp-embedded", "amqp-embedded")
-EMBEDDED: Final = "embedded"
-# Of the suite on the embedded broker with a store, what the short form has: the store's own tests look closer.
-STORED_FILES: Final = ("test_counts.py", "test_transactions.py")
-# Of the suite on a pair that differs from another one by its dialect only, what the short form has.
-BRIEF_FILES: Final = (
-    *("test_counts.py", "test_declaring.py", "test_destinations.py", "test_exhaustion.py"),
-    "test_temporary.py",
-)
-# Of tests of the command line that say the same on each pair, the short form has one real pair for each rule, in turns.
-ONE_PAIR: Final = ("test_canary.py", "test_receipts.py", "test_receipts_of_odd_letters.py")
-# Of the suite's files whose rules are kept by our side of the wire, the short form has one real pair of each protocol
-# for a rule, in turns, and one of those that cannot, and one embedded pair for each mode. What a broker decides
-# (counts, dead letters, transactions, selectors, subscriptions, declaring, temporaries) stays on each.
-ONE_OF_A_PROTOCOL: Final = (
-    *("test_ack_modes.py", "test_batches.py", "test_body_type.py", "test_browser.py", "test_close.py"),
-    *("test_connecting.py", "test_container_outages.py", "test_epochs.py", "test_events.py", "test_first_delivery.py"),
-    *("test_java_faults.py", "test_kinds.py", "test_limit_over_losses.py", "test_listeners.py", "test_order.py"),
-    *("test_raw_bodies.py", "test_receive_body.py", "test_reconnect.py", "test_recover.py", "test_repeated_sends.py"),
-    *("test_request.py", "test_rollback.py", "test_sessions_apart.py", "test_spread.py", "test_threads.py"),
-    *("test_timing.py", "test_undone_sends.py", "test_volume.py"),
-)
-KILLS: Final = ("test_kills.py",)  # which name their pair otherwise
-TRACES: Final = "traces/test_traces.py"
-# Of the first form: the rooms whose tests say a rule once for each protocol, and files of them that mean each protocol;
-# what names one; and the files that it leaves out, as they test tests, benchmarks or packages, or start programs.
-ONCE: Final = ("cli", "client", "conformance", "otel", "traces")
-EACH: Final = ("test_raw_bodies.py", "test_uncopyable.py")
-_COPY, _ORIGINAL = re.compile(r"test_asyncio\.py::test_(\w+?)__"), r"test_\1.py::test_"
-SHELLS: Final = ("threads", "asyncio", "uvloop")
-LOOPS, OF_LOOPS = "_loops", "test_loop*.py"  # the parameter that is the kind of event loop, and tests of it
-ALIKE: Final = frozenset(("stomp", "amqp", "vm", "threads", "asyncio", "uvloop", *CHEAP_PAIRS))
-NOT_FIRST: Final = (
-    *("tests/benchmarks/*.py", "tests/faults/test_*kill*.py", "tests/run/*.py", "tests/run/*/*.py"),
-    *("test_dist.py", "test_packaging.py", "test_docs_words.py", "test_install_from_anywhere.py", "test_systems.py"),
-    *("test_planted*.py", "test_trace_*.py", "test_table.py", "test_structure.py"),
-    *("test_store_kill.py", "test_store_memory.py", "test_store_points.py", "test_letters_without_broker.py"),
-    *("test_real_brokers.py", "test_broker_ports.py", "test_*_live.py", "test_amqp_qpid_jms.py", "test_java_client.py"),
-    *("test_demo_spark.py", "test_torn_transactions.py", "tests/examples/test_docs.py", "test_pyright.py"),
-)
-# Of files that try the same again and again, or with every pair of many values, one in so many.
-FEW: Final = {
-    **{"test_amqp_hostile.py": 6, "test_store_paging.py": 4, "test_receipts_of_odd_letters.py": 3},
-    **{"test_broker_options.py": 6, "test_receipts.py": 3, "test_corpora.py": 4, "test_mutated_files.py": 3},
-    **{"test_conversions.py": 6, "test_amqp_large.py": 3, "test_cancellation.py": 2, "test_every_call.py": 2},
-    **{"test_store_files.py": 3},
-}
-# Of files whose every test starts programs, the one that it has.
-ONE_OF: Final = {
-    "test_broker.py": "test_it_keeps_messages_and_stops_cleanly",
-    "test_command_line.py": "test_version",
-    "test_demo_outage.py": "test_it_takes_no_broker_of_yours",
-    "test_examples.py": "test_test_your_handler",
-    "test_plugin_fixture.py": "test_each_test_has_a_broker_of_its_own",
-    "test_process_end.py": "test_a_process_that_ends_is_not_held_up_by_open_connections",
-    "test_run.py": "test_another_broker_than_the_apps_own",
-    "test_store_alone.py": "test_the_lock_is_gone_after_a_kill",
-    "test_worker.py": "test_it_goes_on_after_a_lost_connection",
-    "test_terminal.py": "test_what_cannot_be_seen_is_shown_by_its_number",
-}
 
 MARKERS: Final = (
     "long_form(on='embedded', but='vm'): in `make test-all`, not in `make test`; if it says so, on pairs without a "
@@ -98,8 +55,10 @@ MARKERS: Final = (
 )
 
 
+_COPY, _ORIGINAL = re.compile(r"test_asyncio\.py::test_(\w+?)__"), r"test_\1.py::test_"
 _LONGER: Final = {FIRST: ("long_form", "short_form"), SHORT: ("long_form",)}
 _Kind = TypeVar("_Kind")
+_PARAMETER: Final = type(pytest.param())
 
 
 def form() -> str:
@@ -162,7 +121,36 @@ def kinds(config: pytest.Config, function: pytest.Function, suite: Sequence[_Kin
     """The pairs of a suite, or targets, that a test runs on; one at least, for `leave_out` to leave out."""
     if not brief() or _named(config):
         return suite
-    return [kind for kind in suite if _on(kind, function)] or suite[:1]
+    found = [kind for kind in suite if _on(kind, function)] or suite[:1]
+    if any(mark.args for mark in function.iter_markers("in_turns")) or not list(function.iter_markers("in_turns")):
+        return found
+    return _one([kind for kind in found if _can(kind, function)] or found, function.name)
+
+
+def in_turns(config: pytest.Config, alike: Sequence[_Kind], rule: str) -> Sequence[_Kind]:
+    """Of what a rule is tried on, the one that the first form has; all of it in the others."""
+    return alike if form() != FIRST or _named(config) else _one(alike, rule)
+
+
+def _one(alike: Sequence[_Kind], rule: str) -> Sequence[_Kind]:
+    return [alike[crc32(rule.encode()) % len(alike)]]
+
+
+def parametrize(metafunc: pytest.Metafunc) -> None:
+    """Make no test of a parameter that is marked as a longer form's: to make it, and leave it out, takes long."""
+    make = metafunc.parametrize
+
+    def fewer(names: str | Sequence[str], values: Iterable[Any], *args: Any, **options: Any) -> None:
+        values = list(values)
+        kept = [
+            place for place, each in enumerate(values) if not (isinstance(each, _PARAMETER) and _longer(each.marks))
+        ] or [0]
+        if isinstance(options.get("ids"), Sequence) and values:
+            options["ids"] = [options["ids"][place] for place in kept]
+        make(names, [values[place] for place in kept] if values else values, *args, **options)
+
+    if brief() and not _named(metafunc.config):
+        cast(Any, metafunc).parametrize = fewer  # for all who call it, pytest's own for marks and fixtures, too
 
 
 def ignored(config: pytest.Config, file: Path) -> bool:
@@ -176,7 +164,11 @@ def unmade(collector: pytest.Collector, name: str, marks: Iterable[pytest.Mark])
         return False
     if form() == FIRST and ONE_OF.get(collector.path.name, name) != name:
         return True
-    return any(mark.name in _LONGER[form()] and not mark.kwargs for mark in (*collector.iter_markers(), *marks))
+    return _longer((*collector.iter_markers(), *marks))
+
+
+def _longer(marks: Iterable[Any]) -> bool:
+    return any(mark.name in _LONGER[form()] and not mark.kwargs for mark in marks)
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item], possible: Callable[[pytest.Item], bool]) -> None:
@@ -308,6 +300,10 @@ def _able(item: pytest.Item) -> bool:
     pair = scopes.parameters(item).get("pair")
     if pair is None:
         return not {"vm", "uvloop"} & set(map(_called, scopes.parameters(item).values()))
+    return _can(pair, item)
+
+
+def _can(pair: object, item: pytest.Item) -> bool:
     needs = {mark.args[0] for mark in item.iter_markers("needs")}
     if "outage" in getattr(item, "fixturenames", ()):
         needs.add("a lost connection")

@@ -15,7 +15,13 @@ _SECONDS = 240  # for those before it, too: they are played side by side, and ag
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     targets = forms.kinds(metafunc.config, metafunc.definition, list(TARGETS.values()))
-    played = [(name, each.name) for each in targets for name, scenario in scenarios().items() if each.plays(scenario)]
+    playing = {name: [each.name for each in targets if each.plays(scenario)] for name, scenario in scenarios().items()}
+    played = [
+        (name, each)
+        for name, found in playing.items()
+        if found
+        for each in forms.in_turns(metafunc.config, found, name)
+    ]
     metafunc.parametrize(("scenario", "target"), played, ids=[f"{target}-{name}" for name, target in played])
 
 
