@@ -10,7 +10,7 @@ from typing import Unpack
 from redelivery.client.aio.made import Closing
 from redelivery.client.aio.producer import Producer
 from redelivery.client.aio.session import Session
-from redelivery.client.shells.publisher import BasePublisher
+from redelivery.client.shells.producer import BasePublisher
 from redelivery.model.content.headers import SYNONYMS, SendKeywords
 from redelivery.model.destinations import Destination
 from redelivery.model.messages import Message

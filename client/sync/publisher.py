@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Unpack
 
 from redelivery.client.connection.threads import closes_elsewhere
-from redelivery.client.shells.publisher import BasePublisher
+from redelivery.client.shells.producer import BasePublisher
 from redelivery.client.sync.made import Closing
 from redelivery.client.sync.producer import Producer
 from redelivery.client.sync.session import Session

@@ -7,18 +7,26 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, cast
 
-from redelivery.model.destinations import Destination
-from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError
+from redelivery.model.destinations import Destination, Topic
+from redelivery.model.errors import (
+    ConfigError,
+    ConnectionLostError,
+    IllegalStateError,
+    JMSError,
+    ProtocolError,
+    UnsupportedError,
+)
 from redelivery.model.modes import AckMode
 from redelivery.transports.amqp.channel.channel import AmqpChannel
-from redelivery.transports.amqp.channel.context import AmqpChannelContext
-from redelivery.transports.amqp.channel.temporary import make_temporary
+from redelivery.transports.amqp.channel.context import AmqpChannelContext, answer
 from redelivery.transports.amqp.channel.unsubscribing import unsubscribe
 from redelivery.transports.amqp.connection.login import check_params, log_in
 from redelivery.transports.amqp.connection.protocol import AmqpConnection, amqp_connection, say_goodbye
 from redelivery.transports.amqp.engine import AmqpEngine
 from redelivery.transports.amqp.links.management import ManagementNode
 from redelivery.transports.amqp.links.probing import Prober
+from redelivery.transports.amqp.links.senders import Maker
+from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.managing.addresses import BoundQueueFinder, KnownQueues
 from redelivery.transports.amqp.managing.entities import EntityQueues
 from redelivery.transports.amqp.managing.operations import OperationQueues
@@ -39,6 +47,7 @@ from redelivery.transports.seam import (
     Flow,
     Link,
     Peer,
+    Pending,
     Queues,
     Runtime,
     SessionEvents,
@@ -152,9 +161,24 @@ class AmqpTransport(Transport):
         )
 
     def temporary(self, kind: type[Destination], waiter: Waiter) -> Flow[Destination]:
-        """See `Transport.temporary`."""
-        assert self._dialect is not None, "set with the connection"
-        return make_temporary(self._opened().protocol, self._dialect, kind, waiter)
+        """See `Transport.temporary`; its link is in a session of its own, which lives as long as the connection."""
+        protocol, dialect, topic = self._opened().protocol, self._dialect, issubclass(kind, Topic)
+        assert dialect is not None, "set with the connection"
+        if isinstance(protocol.nodes, ManagementNode) and not topic:
+            return kind((yield from protocol.nodes.temporary(protocol.writing, waiter)))
+        named = dialect.temporary_topic_capability if topic else dialect.temporary_queue_capability
+        if named is None:
+            raise UnsupportedError(f"this broker makes no {kind.__name__} over AMQP")
+        asked = Pending(waiter)
+        with protocol.writing():
+            session = AmqpSession(protocol.table)
+            session.open(None)
+            maker = Maker(session, named)
+            maker.open(asked)
+        yield from answer(asked)
+        if not maker.address:
+            raise ProtocolError(f"{maker.what}: the broker gave it no name")
+        return kind(maker.address)
 
     def queues(self, waiter: Waiter) -> Queues:
         """See `Transport.queues`."""

@@ -58,7 +58,7 @@ class OperationsNode:
         address: where it is asked.
         properties: of each question; ``operation`` is the one that names the operation.
         succeeded: of an answer, the property that is true where it did it.
-        exists, absent: how the refusal begins that a queue is there already, or is not there.
+        exists: how the refusal begins that a queue is there already.
         forbidden: a part of the refusal of who may not.
     """
 
@@ -67,7 +67,6 @@ class OperationsNode:
     operation: str
     succeeded: str
     exists: str
-    absent: str
     forbidden: str
 
 

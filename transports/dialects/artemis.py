@@ -146,7 +146,6 @@ AMQP: Final = AmqpDialect(
         operation="_AMQ_OperationName",
         succeeded="_AMQ_OperationSucceeded",
         exists="AMQ229019:",
-        absent="AMQ229017:",
         forbidden="does not have permission",
     ),
     duplicate_refusal="Duplicate message detected",

@@ -1,6 +1,6 @@
 """One session at the broker over AMQP: what is written when, and which answer is awaited.
 
 `channel` is the session's side of the seam and acknowledges, `context` what its parts share. It sends by `sending`.
-`checking` knows what a link may ask for, `detaching` ends receivers so that each delivery is released with the count
+`detaching` ends receivers so that each delivery is released with the count
 that it has earned, `browsing` shows a queue, and `transactions` declare and discharge.
 """

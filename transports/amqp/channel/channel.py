@@ -17,7 +17,6 @@ from redelivery.model.errors import (
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.amqp.channel.browsing import BrowsingReceiver, browse_more
-from redelivery.transports.amqp.channel.checking import check_link
 from redelivery.transports.amqp.channel.context import AmqpChannelContext
 from redelivery.transports.amqp.channel.detaching import detach, drain, echo
 from redelivery.transports.amqp.channel.sending import Sending
@@ -27,8 +26,9 @@ from redelivery.transports.amqp.codec.names import to_address
 from redelivery.transports.amqp.connection.protocol import AmqpProtocol
 from redelivery.transports.amqp.links.dispositions import ACCEPTED, RELEASED
 from redelivery.transports.amqp.links.receivers import AmqpDelivery, Receiver
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.finding import Finder, found, origin_notes
-from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending
+from redelivery.transports.seam import Channel, Delivery, Flow, Link, LinkSpec, Pending
 
 
 class AmqpChannel(Channel):
@@ -66,7 +66,7 @@ class AmqpChannel(Channel):
     def attach(self, link: Link) -> Flow[None]:
         """Attach a receiving link; the first credit follows the broker's answer."""
         asked = self._context.ask()
-        check_link(link.spec, self._dialect)
+        _check_link(link.spec, self._dialect)
         if link.spec.subscription is not None:
             yield from free_name(self._context.protocol, link.spec.subscription, self._context.events.waiter)
         address = yield from self._context.made_for(link)
@@ -317,3 +317,21 @@ class AmqpChannel(Channel):
     def room(self) -> Flow[None]:
         """Wait until the broker gives credit for half of what may wait, and the system has taken what is written."""
         return self._sending.room()
+
+
+def _check_link(spec: LinkSpec, dialect: AmqpDialect) -> None:
+    """Raise UnsupportedError where the broker cannot do what a link asks for."""
+    can = dialect.capabilities
+    if spec.selector is not None and not can.selectors:
+        raise UnsupportedError("this broker has no selectors over AMQP")
+    if spec.browse and not can.browse:
+        raise UnsupportedError("this broker has no browsing over AMQP: it would consume what it shows")
+    if spec.exclusive and not dialect.exclusive_option:
+        raise UnsupportedError("this broker has no exclusive consumers over AMQP")
+    if spec.no_local and not can.no_local:
+        raise UnsupportedError("this broker has no no_local over AMQP")
+    kept = spec.subscription is not None and spec.subscription.durable
+    if spec.no_local and kept and not dialect.durable_no_local:
+        raise UnsupportedError(
+            f"{spec.subscription}: this broker forgets what a durable subscription with no_local has kept"
+        )

@@ -13,7 +13,6 @@ from redelivery.transports.amqp.codec.values import read
 
 # The annotation `x-opt-jms-msg-type`.
 MESSAGE: Final = 0
-OBJECT: Final = 1
 MAP: Final = 2
 BYTES: Final = 3
 STREAM: Final = 4
