@@ -12,11 +12,7 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, InvalidSelectorError
 from redelivery.model.selectors.selector import Selector
 from redelivery.policies.brokers.rules import Rules
-from redelivery.policies.dead_letters import (
-    BrokerDeadLetterStrategy,
-    DeadLetterStrategy,
-    SharedDeadLetterStrategy,
-)
+from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, DeadLetterStrategy, SharedDeadLetterStrategy
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.policies.files.places import Place
 

@@ -39,7 +39,7 @@ class Builder:
         self._rules: dict[str, Callable[[Sequence[Node]], Expression]] = {
             "disjunction": lambda parts: self._logical(parts, logic.disjunction),
             "conjunction": lambda parts: self._logical(parts, logic.conjunction),
-            "negation": self._negation,
+            "negation": lambda parts: Expression(CONDITION, logic.negation(self.condition(parts[1]))),
             "comparison": self._comparison,
             "between": self._between,
             "like": self._like,
@@ -49,7 +49,7 @@ class Builder:
             "product": self._calculation,
             "signed": self._signed,
             "identifier": self._identifier,
-            "string": self._string,
+            "string": lambda parts: Expression(STRING, logic.constant(_unquoted(parts[0]))),
             "exact": lambda parts: self._number(parts[0], numbers.exact),
             "approximate": lambda parts: self._number(parts[0], numbers.approximate),
             "truth": lambda parts: Expression(CONDITION, logic.constant(str(parts[0]).lower() == "true")),
@@ -75,9 +75,6 @@ class Builder:
 
     def _logical(self, parts: Sequence[Node], join: Callable[[list[Evaluate]], Evaluate]) -> Expression:
         return Expression(CONDITION, join([self.condition(part) for part in parts]))
-
-    def _negation(self, parts: Sequence[Node]) -> Expression:
-        return Expression(CONDITION, logic.negation(self.condition(parts[1])))
 
     def _comparison(self, parts: Sequence[Node]) -> Expression:
         left, right, operator = self.build(parts[0]), self.build(parts[2]), str(parts[1])
@@ -151,9 +148,6 @@ class Builder:
             raise self._wrong(parts[0], f"JMS lets a selector name these headers, and not {name}: {allowed}")
         self.identifiers.add(name)
         return Expression(ANY, logic.named(name), name)
-
-    def _string(self, parts: Sequence[Node]) -> Expression:
-        return Expression(STRING, logic.constant(_unquoted(parts[0])))
 
     def _number(self, token: Node, read: Callable[[str], Operand]) -> Expression:
         try:

@@ -17,12 +17,7 @@ from redelivery.operate.doctor.chosen import MOST
 from redelivery.operate.doctor.embedded import embedded_queues, is_embedded, is_embedded_here
 from redelivery.operate.doctor.management import artemis_queues, artemis_time, asked_over_http, managed_as
 from redelivery.operate.doctor.observed import ALIKE, ObservedQueue, observed
-from redelivery.operate.doctor.rabbitmq.over_amqp import (
-    NOT_NAMED,
-    described_queues,
-    described_states,
-    describes_queues,
-)
+from redelivery.operate.doctor.rabbitmq.over_amqp import NOT_NAMED, described_queues, described_states, describes_queues
 from redelivery.operate.doctor.statistics import classic_queues, has_statistics
 from redelivery.operate.management.artemis import ArtemisManagement
 from redelivery.operate.management.browsing import browsed

@@ -14,14 +14,7 @@ from redelivery.model.destinations import Queue
 from redelivery.model.errors import InvalidDestinationError, ProtocolError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.values import Value
-from redelivery.operate.management.as_artemis import (
-    CUT,
-    REMEDY,
-    as_artemis,
-    is_cut,
-    plain,
-    properties_of,
-)
+from redelivery.operate.management.as_artemis import CUT, REMEDY, as_artemis, is_cut, plain, properties_of
 from redelivery.operate.management.interface import MOST, Cost, ManagedQueue
 from redelivery.transports.management.address import ManagementAddress
 from redelivery.transports.management.jolokia import JolokiaClient, quoted

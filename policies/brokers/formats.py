@@ -58,14 +58,8 @@ URL: Final = "uri"
 LARGEST: Final = 16 * 1024 * 1024  # bytes of a file; the largest of a real broker seen had 60 KiB
 
 
-def _never(root: object, file: str) -> bool:
-    del root, file
+def _never(_root: object, _file: str) -> bool:
     return False
-
-
-def _alone(root: Element, file: str, load: Load | None) -> Element:
-    del file, load
-    return root
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +81,7 @@ class Format(Generic[R]):
     write: Callable[[R], str]
     convert_to: Callable[[BrokerPolicies, Losses], R]
     unsaid: Callable[[R, str, Losses], None]
-    with_others: Callable[[Element, str, Load | None], Element] = _alone
+    with_others: Callable[[Element, str, Load | None], Element] = lambda root, _file, _load: root
     also: Syntax | None = None
     upon: Callable[[Any, Any, ReadingReport], R] | None = None
     expects: str = ""

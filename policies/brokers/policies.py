@@ -80,18 +80,14 @@ class BrokerPolicies:
         """Say that what looks like a pattern was taken as a name, and where the file has such a pattern."""
         name = rules.destination.name
         titles = {name, str(rules.destination)}
-        if not rules.destination.is_pattern and not self._is_expression(name):
+        of_file = (values.get("pattern") for _, values in self.rules.expressions())
+        if not rules.destination.is_pattern and (_PLAIN.fullmatch(name) or name not in of_file):
             return
         entry = next((each for each in rules.matched for title in titles if repr(title) in each.title), None)
         if entry is not None:
             yield f"{name!r} was taken as a name, not as a pattern; the entry of that pattern is {entry}"
         else:
             yield f"{name!r} was taken as a name, not as a pattern: ask for a destination that it matches"
-
-    def _is_expression(self, name: str) -> bool:
-        """Say whether it is a regular expression of the file."""
-        looks_so = not _PLAIN.fullmatch(name)
-        return looks_so and any(values.get("pattern") == name for _, values in self.rules.expressions())
 
 
 def _concerns(unread: Unread, rules: DestinationRules) -> bool:

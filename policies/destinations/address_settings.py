@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final
 
 from redelivery.model.destinations import Destination, destination
@@ -35,36 +34,30 @@ def _check_str(name: str, value: object) -> str:
     raise ConfigError(f"{name}={value!r}: use a str")
 
 
-def _check_optional_seconds(name: str, value: object) -> float | None:
-    return None if value is None else check_seconds(name, value)
-
-
 def _check_expiry(name: str, value: object) -> float:
     return NO_EXPIRY if isinstance(value, (int, float)) and value == NO_EXPIRY else check_seconds(name, value)
 
 
-_FIELDS: Final[Mapping[str, tuple[object, Callable[[str, object], object]]]] = MappingProxyType(
-    {
-        "redelivery_delay": (0.0, check_seconds),
-        "redelivery_delay_multiplier": (1.0, partial(check_number, minimum=0.0)),
-        "redelivery_collision_avoidance_factor": (0.0, partial(check_number, minimum=0.0, maximum=1.0)),
-        "max_redelivery_delay": (None, _check_optional_seconds),
-        "max_delivery_attempts": (10, partial(check_whole, minimum=-1)),
-        "dead_letter_address": (None, check_optional_str),
-        "expiry_address": (None, check_optional_str),
-        "auto_create_dead_letter_resources": (False, check_flag),
-        "dead_letter_queue_prefix": ("DLQ.", _check_str),
-        "dead_letter_queue_suffix": ("", _check_str),
-        "send_to_dla_on_no_route": (False, check_flag),
-        "expiry_delay": (NO_EXPIRY, _check_expiry),
-        "min_expiry_delay": (NO_EXPIRY, _check_expiry),
-        "max_expiry_delay": (NO_EXPIRY, _check_expiry),
-        "no_expiry": (False, check_flag),
-        "auto_create_expiry_resources": (False, check_flag),
-        "expiry_queue_prefix": ("EXP.", _check_str),
-        "expiry_queue_suffix": ("", _check_str),
-    }
-)
+_FIELDS: Final[Mapping[str, tuple[object, Callable[[str, object], object]]]] = {
+    "redelivery_delay": (0.0, check_seconds),
+    "redelivery_delay_multiplier": (1.0, partial(check_number, minimum=0.0)),
+    "redelivery_collision_avoidance_factor": (0.0, partial(check_number, minimum=0.0, maximum=1.0)),
+    "max_redelivery_delay": (None, lambda name, value: None if value is None else check_seconds(name, value)),
+    "max_delivery_attempts": (10, partial(check_whole, minimum=-1)),
+    "dead_letter_address": (None, check_optional_str),
+    "expiry_address": (None, check_optional_str),
+    "auto_create_dead_letter_resources": (False, check_flag),
+    "dead_letter_queue_prefix": ("DLQ.", _check_str),
+    "dead_letter_queue_suffix": ("", _check_str),
+    "send_to_dla_on_no_route": (False, check_flag),
+    "expiry_delay": (NO_EXPIRY, _check_expiry),
+    "min_expiry_delay": (NO_EXPIRY, _check_expiry),
+    "max_expiry_delay": (NO_EXPIRY, _check_expiry),
+    "no_expiry": (False, check_flag),
+    "auto_create_expiry_resources": (False, check_flag),
+    "expiry_queue_prefix": ("EXP.", _check_str),
+    "expiry_queue_suffix": ("", _check_str),
+}
 """Field -> (default, check)."""
 
 

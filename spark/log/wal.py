@@ -44,14 +44,7 @@ from redelivery.spark.log.names import (
     unconfirmed,
 )
 from redelivery.spark.log.records import FailedBatches, Records
-from redelivery.spark.log.store.interface import (
-    DELETED,
-    PROBES,
-    Data,
-    SegmentStore,
-    StoreError,
-    check_create_if_absent,
-)
+from redelivery.spark.log.store.interface import DELETED, PROBES, Data, SegmentStore, StoreError, check_create_if_absent
 from redelivery.spark.log.uncommitted import InDoubtSegment, UncommittedIds
 from redelivery.spark.rows.digests import Key
 from redelivery.transports.wire.clock import epoch_ms

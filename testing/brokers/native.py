@@ -11,13 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from redelivery.testing.brokers.ports import (
-    NotStartedError,
-    address_in_use,
-    free_ports,
-    not_started,
-    wait_for_ports,
-)
+from redelivery.testing.brokers.ports import NotStartedError, address_in_use, free_ports, not_started, wait_for_ports
 from redelivery.testing.brokers.spec import BrokerSpec, Site
 
 START_SECONDS = 120.0

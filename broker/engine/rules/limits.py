@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Final
 
 from redelivery.broker.engine.entries import Entry
@@ -50,9 +49,7 @@ _RABBITMQ: Final = _Charges(
     clears=True,
     declares=True,
 )
-CHARGES: Final[Mapping[str, _Charges]] = MappingProxyType(
-    {"Qpid Java broker": _QPID, "Qpid Broker-J": _BROKER_J, "RabbitMQ": _RABBITMQ}
-)
+CHARGES: Final[Mapping[str, _Charges]] = {"Qpid Java broker": _QPID, "Qpid Broker-J": _BROKER_J, "RabbitMQ": _RABBITMQ}
 """By the name of a broker that only counts."""
 
 

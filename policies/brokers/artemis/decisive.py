@@ -108,6 +108,7 @@ def skip_decisive(core: Element, report: ReadingReport) -> None:
     """Note what decides in the sections of the core, but for its address settings and queues."""
     attributes = ((name, text, core.at(name)) for name, text in core.attributes.items())  # as WildFly has them
     report.skip_decisive(CORE, (*attributes, *((each.name, each.text, each.place) for each in core.children)))
+    interceptors = [one for each in core.children if each.name.endswith("interceptors") for one in each.children]
     for element in core.walk():
         match element.name:
             case "broker-plugin" if element.attributes.get("class-name", "").rpartition(".")[2] not in _PLUGINS:
@@ -119,7 +120,7 @@ def skip_decisive(core: Element, report: ReadingReport) -> None:
                 queue = _text(element, "queue-name")
                 why = f"it takes the messages of {queue} elsewhere: dead letters too"
                 report.skip(f"bridge {_name(element)}", element.place, why, names=(queue,))
-            case "class-name" | "class" if _is_interceptor(element, core):
+            case "class-name" | "class" if element in interceptors:
                 report.skip(f"interceptor {element.attributes.get('name', element.text)}", element.place, _INTERCEPTOR)
             case "acceptor":
                 options = element.text.replace("?", ";").split(";")
@@ -133,10 +134,6 @@ def _divert(element: Element, report: ReadingReport) -> None:
     manner = "instead" if _text(element, "exclusive") == "true" else "too"
     why = f"what is sent to {address}, a dead letter too, goes to {to} {manner}, whose settings count there"
     report.skip(f"divert {_name(element)}", element.place, why, names=(address,))
-
-
-def _is_interceptor(element: Element, core: Element) -> bool:
-    return any(element in each.children for each in core.children if each.name.endswith("interceptors"))
 
 
 def _name(element: Element) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from types import MappingProxyType
 from typing import Any, Final
 
 from redelivery.model.destinations import Queue, destination
@@ -40,28 +39,26 @@ _EXPIRY: Final = Kind(_expiry, lambda seconds: "-1" if seconds == NO_EXPIRY else
 _ADDRESS: Final = Kind(_address)
 _PART: Final = Kind(_part)
 
-NAMES: Final[Names] = MappingProxyType(
-    {
-        "redelivery-delay": ("redelivery_delay", MILLISECONDS),
-        "redelivery-delay-multiplier": ("redelivery_delay_multiplier", number(0.0)),
-        "redelivery-collision-avoidance-factor": ("redelivery_collision_avoidance_factor", number(0.0, 1.0)),
-        "max-redelivery-delay": ("max_redelivery_delay", MILLISECONDS),
-        "max-delivery-attempts": ("max_delivery_attempts", whole(-1)),
-        "dead-letter-address": ("dead_letter_address", _ADDRESS),
-        "send-to-dla-on-no-route": ("send_to_dla_on_no_route", FLAG),
-        "auto-create-dead-letter-resources": ("auto_create_dead_letter_resources", FLAG),
-        "dead-letter-queue-prefix": ("dead_letter_queue_prefix", _PART),
-        "dead-letter-queue-suffix": ("dead_letter_queue_suffix", _PART),
-        "expiry-address": ("expiry_address", _ADDRESS),
-        "expiry-delay": ("expiry_delay", _EXPIRY),
-        "min-expiry-delay": ("min_expiry_delay", _EXPIRY),
-        "max-expiry-delay": ("max_expiry_delay", _EXPIRY),
-        "no-expiry": ("no_expiry", FLAG),
-        "auto-create-expiry-resources": ("auto_create_expiry_resources", FLAG),
-        "expiry-queue-prefix": ("expiry_queue_prefix", _PART),
-        "expiry-queue-suffix": ("expiry_queue_suffix", _PART),
-    }
-)
+NAMES: Final[Names] = {
+    "redelivery-delay": ("redelivery_delay", MILLISECONDS),
+    "redelivery-delay-multiplier": ("redelivery_delay_multiplier", number(0.0)),
+    "redelivery-collision-avoidance-factor": ("redelivery_collision_avoidance_factor", number(0.0, 1.0)),
+    "max-redelivery-delay": ("max_redelivery_delay", MILLISECONDS),
+    "max-delivery-attempts": ("max_delivery_attempts", whole(-1)),
+    "dead-letter-address": ("dead_letter_address", _ADDRESS),
+    "send-to-dla-on-no-route": ("send_to_dla_on_no_route", FLAG),
+    "auto-create-dead-letter-resources": ("auto_create_dead_letter_resources", FLAG),
+    "dead-letter-queue-prefix": ("dead_letter_queue_prefix", _PART),
+    "dead-letter-queue-suffix": ("dead_letter_queue_suffix", _PART),
+    "expiry-address": ("expiry_address", _ADDRESS),
+    "expiry-delay": ("expiry_delay", _EXPIRY),
+    "min-expiry-delay": ("min_expiry_delay", _EXPIRY),
+    "max-expiry-delay": ("max_expiry_delay", _EXPIRY),
+    "no-expiry": ("no_expiry", FLAG),
+    "auto-create-expiry-resources": ("auto_create_expiry_resources", FLAG),
+    "expiry-queue-prefix": ("expiry_queue_prefix", _PART),
+    "expiry-queue-suffix": ("expiry_queue_suffix", _PART),
+}
 """Element of an ``address-setting`` -> the field of AddressSettings, and the kind of its value."""
 
 SINCE_ARTEMIS: Final = frozenset(
@@ -80,9 +77,7 @@ SINCE_ARTEMIS: Final = frozenset(
 )
 """What HornetQ does not have."""
 
-HORNETQ_NAMES: Final[Names] = MappingProxyType(
-    {name: each for name, each in NAMES.items() if name not in SINCE_ARTEMIS}
-)
+HORNETQ_NAMES: Final[Names] = {name: each for name, each in NAMES.items() if name not in SINCE_ARTEMIS}
 
 _NOT_CAMEL: Final = {
     "redelivery-delay-multiplier": "redeliveryMultiplier",
@@ -96,7 +91,7 @@ def camel_case(name: str) -> str:
     return first + "".join(each.capitalize() for each in others)
 
 
-CAMEL_NAMES: Final[Names] = MappingProxyType({camel_case(name): each for name, each in NAMES.items()})
+CAMEL_NAMES: Final[Names] = {camel_case(name): each for name, each in NAMES.items()}
 """The same as the operator's custom resources spell them: ``redeliveryDelayMultiplier``."""
 
 _SIZES: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
@@ -121,9 +116,9 @@ def _of_bean(kind: Kind) -> Kind:
 
 
 BEAN_FLAG: Final = _of_bean(FLAG)
-PROPERTY_NAMES: Final[Names] = MappingProxyType(
-    {_NOT_CAMEL.get(name, camel_case(name)): (field, _of_bean(kind)) for name, (field, kind) in NAMES.items()}
-)
+PROPERTY_NAMES: Final[Names] = {
+    _NOT_CAMEL.get(name, camel_case(name)): (field, _of_bean(kind)) for name, (field, kind) in NAMES.items()
+}
 """The same as ``broker.properties`` spells them, by the names of Artemis' beans: ``redeliveryMultiplier``."""
 
 WILDCARDS: Final = {"delimiter": "delimiter", "any-words": "any_words", "single-word": "single_word"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from itertools import count
+from itertools import chain, count
 from typing import Any, Final, cast
 
 from redelivery.model.errors import ConfigError
@@ -301,7 +301,8 @@ def properties_of(rules: ArtemisRules) -> list[str]:
     names = {each.match for each in rules.entries} | {
         name for each in rules.queues for name in (each.address, each.name)
     }
-    mark = next(each for each in _marks() if all(each not in name for name in names))
+    marks = chain([_QUOTE], ("$" * number for number in count(2)))  # what can stand around a name
+    mark = next(each for each in marks if all(each not in name for name in names))
     found = [] if mark == _QUOTE else [f"{_SURROUND}={mark}"]
     if rules.max_redelivery_records is not None:
         found.append(f"{_RECORDS}={rules.max_redelivery_records}")
@@ -322,12 +323,6 @@ def properties_of(rules: ArtemisRules) -> list[str]:
     if rules.persist_delivery_count_before_delivery or not found:
         found.append(f"{_PERSISTS}={str(rules.persist_delivery_count_before_delivery).lower()}")
     return found
-
-
-def _marks() -> Iterator[str]:
-    """Iterate over what can stand around a name."""
-    yield _QUOTE
-    yield from ("$" * number for number in count(2))
 
 
 def write_artemis_properties(rules: ArtemisRules) -> str:

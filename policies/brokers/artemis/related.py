@@ -84,7 +84,7 @@ def with_queues(rules: ArtemisRules) -> ArtemisRules:
     names = list(rules.unmade())
     if not rules.makes_queues:
         matches = (each.match for each in rules.entries if each.match.startswith(JMS_QUEUE))
-        names += (each for each in matches if not _is_pattern(each))
+        names += (each for each in matches if {_ALL, "*"}.isdisjoint(each.split(".")))
     there, taken = {each.address for each in rules.queues}, {each.name for each in rules.queues}
     more = [
         BoundQueue(each, f"{each}.queue" if each in taken else each, "anycast")
@@ -93,10 +93,6 @@ def with_queues(rules: ArtemisRules) -> ArtemisRules:
     ]
     order = sorted([*rules.queues, *more], key=lambda each: (each.address, each.routing, each.name))
     return replace(rules, queues=tuple(order))
-
-
-def _is_pattern(match: str) -> bool:
-    return not {_ALL, "*"}.isdisjoint(match.split("."))
 
 
 def _of_all(rules: ArtemisRules) -> dict[str, Any]:

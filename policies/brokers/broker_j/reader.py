@@ -25,9 +25,8 @@ from redelivery.policies.files.report import ReadingReport
 _ABOUT: Final = ("virtualhostnodes", "virtualhosts", "context", "name", "modelVersion", "id")
 
 
-def is_broker_j(root: Json, file: str) -> bool:
+def is_broker_j(root: Json, _file: str) -> bool:
     """Say whether a document is Broker-J's; RabbitMQ's have queues too, and other names that say whose they are."""
-    del file
     names = {name for name, _ in root.items()}
     return not names & DEFINITIONS and bool(names & OF_BROKER_J or ("queues" in names and not names & BOUND))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
 from redelivery.model.suggestions import unknown_option
@@ -19,20 +18,19 @@ from redelivery.policies.files.xml import Element
 from redelivery.policies.files.xml_text import Node
 from redelivery.policies.kinds import FLAG, MILLISECONDS, TEXT, Names, changed, number, whole
 
-STAMPING: Final[Names] = MappingProxyType(
-    {
-        "zeroExpirationOverride": ("zero_expiration_override", MILLISECONDS),
-        "ttlCeiling": ("ttl_ceiling", MILLISECONDS),
-        "futureOnly": ("future_only", FLAG),
-        "processNetworkMessages": ("process_network_messages", FLAG),
-    }
-)
-FORCING: Final[Names] = MappingProxyType({"persistenceFlag": ("persistence_flag", FLAG)})
-_CONSTANT: Final[Names] = MappingProxyType({"limit": ("limit", whole(-1, INT_MAX))})
-_RATE: Final[Names] = MappingProxyType({"multiplier": ("multiplier", number(0.0))})
-_EVICTION: Final[Names] = MappingProxyType(
-    {"propertyName": ("property_name", TEXT), "evictExpiredMessagesHighWatermark": ("watermark", whole(0))}
-)
+STAMPING: Final[Names] = {
+    "zeroExpirationOverride": ("zero_expiration_override", MILLISECONDS),
+    "ttlCeiling": ("ttl_ceiling", MILLISECONDS),
+    "futureOnly": ("future_only", FLAG),
+    "processNetworkMessages": ("process_network_messages", FLAG),
+}
+FORCING: Final[Names] = {"persistenceFlag": ("persistence_flag", FLAG)}
+_CONSTANT: Final[Names] = {"limit": ("limit", whole(-1, INT_MAX))}
+_RATE: Final[Names] = {"multiplier": ("multiplier", number(0.0))}
+_EVICTION: Final[Names] = {
+    "propertyName": ("property_name", TEXT),
+    "evictExpiredMessagesHighWatermark": ("watermark", whole(0)),
+}
 _OTHERS: Final = ("id", "xmlns")
 
 Evicts: TypeAlias = Literal["oldest", "oldestWithLowestPriority", "uniqueProperty"]
@@ -74,12 +72,10 @@ class ForcedPersistency:
 
 
 Arrival: TypeAlias = TimeStamping | ForcedPersistency
-ARRIVALS: Final[Mapping[str, tuple[type[Arrival], Names]]] = MappingProxyType(
-    {
-        "timeStampingBrokerPlugin": (TimeStamping, STAMPING),
-        "forcePersistencyModeBrokerPlugin": (ForcedPersistency, FORCING),
-    }
-)
+ARRIVALS: Final[Mapping[str, tuple[type[Arrival], Names]]] = {
+    "timeStampingBrokerPlugin": (TimeStamping, STAMPING),
+    "forcePersistencyModeBrokerPlugin": (ForcedPersistency, FORCING),
+}
 """Element of ``plugins`` -> its type and attributes."""
 
 

@@ -91,7 +91,8 @@ def _skip_interceptor(element: Element, report: ReadingReport) -> None:
                 if each.name in ("queue", "topic")
             )
             why = f"what is sent to {name}, a dead letter too, goes to {to or 'others'} {manner}, whose entries count"
-            report.skip(f"{element.name} {name}", place, why, names=() if _is_pattern(name) else (name,))
+            is_pattern = bool({"*", ">"} & set(name.split(".")))
+            report.skip(f"{element.name} {name}", place, why, names=() if is_pattern else (name,))
         case "virtualTopic":
             _skip_virtual_topic(element, name, place, report)
         case "mirroredQueue":
@@ -103,10 +104,6 @@ def _skip_virtual_topic(element: Element, name: str, place: Place, report: Readi
     if (name, prefix) != ("VirtualTopic.>", "Consumer.*."):  # which each broker has
         why = f"what is sent to topic://{name} goes to the queues {prefix}{name}, whose entries count"
         report.skip(f"virtualTopic {name}", place, why)
-
-
-def _is_pattern(name: str) -> bool:
-    return bool({"*", ">"} & set(name.split(".")))
 
 
 def _shown(element: Element) -> str:

@@ -12,13 +12,7 @@ from redelivery.model.destinations import read_destination
 from redelivery.model.errors import InvalidDestinationError
 from redelivery.model.suggestions import did_you_mean, unknown_option
 from redelivery.policies.brokers.classic import names
-from redelivery.policies.brokers.classic.arrivals import (
-    ARRIVALS,
-    Arrival,
-    read_arrival,
-    read_eviction,
-    read_limit,
-)
+from redelivery.policies.brokers.classic.arrivals import ARRIVALS, read_arrival, read_eviction, read_limit
 from redelivery.policies.brokers.classic.decisive import skip_of_broker, skip_of_entry, skip_plugin
 from redelivery.policies.brokers.classic.rules import (
     ClassicRules,
@@ -31,11 +25,7 @@ from redelivery.policies.brokers.classic.rules import (
 )
 from redelivery.policies.brokers.classic.slow import read_slow
 from redelivery.policies.checks import read_flag
-from redelivery.policies.dead_letters import (
-    DeadLetterStrategy,
-    IndividualDeadLetterStrategy,
-    SharedDeadLetterStrategy,
-)
+from redelivery.policies.dead_letters import DeadLetterStrategy, IndividualDeadLetterStrategy, SharedDeadLetterStrategy
 from redelivery.policies.destinations.map import DestinationMap
 from redelivery.policies.files.expressions import bounded_expression
 from redelivery.policies.files.places import Place, Setting, problem_at
@@ -55,9 +45,8 @@ _ALL: Final = ">"
 _OF_OTHERS: Final = frozenset({"id", "xmlns", "name", "brokerName"})
 
 
-def is_activemq(root: Element, file: str) -> bool:
+def is_activemq(root: Element, _file: str) -> bool:
     """Say whether a document is Classic's. Raises ConfigFileError: it only names a file that is Artemis'."""
-    del file
     server = root.first("server")
     if root.name == "broker" and server is not None and "configuration" in server.attributes:
         what = f"pass the file that it names ({server.attributes['configuration']})"
@@ -92,12 +81,13 @@ def read_activemq(root: Element, report: ReadingReport) -> ClassicRules:
     maps = [each for policy in broker.all("destinationPolicy") for each in policy.all("policyMap")]
     entries = [entry for each in maps for found in each.all("policyEntries") for entry in found.all("policyEntry")]
     defaults = [entry for each in maps for found in each.all("defaultEntry") for entry in found.all("policyEntry")]
+    plugins = [(child, _from_bean(child, "Plugin")) for each in broker.all("plugins") for child in each.children]
     rules = ClassicRules(
         entries=_distinct(entries, report, _entry),
         default_entry=_entry(defaults[-1], report, _ALL) if defaults else None,
-        plugins=tuple(_plugins(broker, report)),
+        plugins=tuple(_plugins(plugins, report)),
         scheduler_support=supports,
-        arrivals=tuple(_arrivals(broker, report)),
+        arrivals=tuple(read_arrival(each, report) for _, each in plugins if each.name in ARRIVALS),
     )
     if rules.redelivery and supports is not True and "${" not in (scheduler or ""):
         report.problem(
@@ -215,26 +205,17 @@ def _target(text: str | None, place: Place, report: ReadingReport) -> dict[str, 
         return {}
 
 
-def _plugins(broker: Element, report: ReadingReport) -> Iterator[Plugin]:
-    for section in broker.all("plugins"):
-        for child in section.children:
-            element = _from_bean(child, "Plugin")
-            if element.name == "redeliveryPlugin":
-                yield _redelivery(element, report)
-            elif element.name == "discardingDLQBrokerPlugin":
-                yield from _discarding(element, report)
-            elif element.name in ARRIVALS:
-                continue
-            elif names.CONCERNS.search(element.name):
-                _skip_or_refuse(element, report)
-            else:
-                skip_plugin(element, _title(child), report)
-
-
-def _arrivals(broker: Element, report: ReadingReport) -> Iterator[Arrival]:
-    for element in (_from_bean(child, "Plugin") for section in broker.all("plugins") for child in section.children):
-        if element.name in ARRIVALS:
-            yield read_arrival(element, report)
+def _plugins(elements: list[tuple[Element, Element]], report: ReadingReport) -> Iterator[Plugin]:
+    """Read the plug-ins but for the ARRIVALS; each as it stands in the file, and as XBean writes it."""
+    for child, element in elements:
+        if element.name == "redeliveryPlugin":
+            yield _redelivery(element, report)
+        elif element.name == "discardingDLQBrokerPlugin":
+            yield from _discarding(element, report)
+        elif element.name not in ARRIVALS and names.CONCERNS.search(element.name):
+            _skip_or_refuse(element, report)
+        elif element.name not in ARRIVALS:
+            skip_plugin(element, _title(child), report)
 
 
 def _redelivery(element: Element, report: ReadingReport) -> RedeliveryPlugin:

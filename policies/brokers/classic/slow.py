@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final, Protocol
 
 from redelivery.model.destinations import Destination, Topic
@@ -28,27 +27,20 @@ def _limit(name: str, text: str) -> float:
     return _NONE if milliseconds < 0 else milliseconds / 1000
 
 
-def _period(name: str, text: str) -> float:
-    return read_whole(name, text, 1, LONG_MAX) / 1000
-
-
 _LIMIT: Final = Kind(_limit, lambda seconds: "-1" if seconds < 0 else MILLISECONDS.spell(seconds))
-_BY_SIZE: Final[Names] = MappingProxyType(
-    {
-        "maxSlowCount": ("max_slow_count", whole(-1, INT_MAX)),
-        "maxSlowDuration": ("max_slow_duration", _LIMIT),
-        "checkPeriod": ("check_period", Kind(_period, MILLISECONDS.spell)),
-        "abortConnection": ("abort_connection", FLAG),
-        "ignoreNetworkConsumers": ("ignore_network_consumers", FLAG),
-    }
-)
-_BY_ACKS: Final[Names] = MappingProxyType(
-    {
-        **_BY_SIZE,
-        "maxTimeSinceLastAck": ("max_time_since_last_ack", _LIMIT),
-        "ignoreIdleConsumers": ("ignore_idle_consumers", FLAG),
-    }
-)
+_PERIOD: Final = Kind(lambda name, text: read_whole(name, text, 1, LONG_MAX) / 1000, MILLISECONDS.spell)
+_BY_SIZE: Final[Names] = {
+    "maxSlowCount": ("max_slow_count", whole(-1, INT_MAX)),
+    "maxSlowDuration": ("max_slow_duration", _LIMIT),
+    "checkPeriod": ("check_period", _PERIOD),
+    "abortConnection": ("abort_connection", FLAG),
+    "ignoreNetworkConsumers": ("ignore_network_consumers", FLAG),
+}
+_BY_ACKS: Final[Names] = {
+    **_BY_SIZE,
+    "maxTimeSinceLastAck": ("max_time_since_last_ack", _LIMIT),
+    "ignoreIdleConsumers": ("ignore_idle_consumers", FLAG),
+}
 _KINDS: Final = {"abortSlowConsumerStrategy": _BY_SIZE, "abortSlowAckConsumerStrategy": _BY_ACKS}
 
 

@@ -69,9 +69,8 @@ def word(value: Json, name: str) -> str:
     return found.value if found is not None and isinstance(found.value, str) else ""
 
 
-def is_kubernetes(root: Json, file: str) -> bool:
+def is_kubernetes(root: Json, _file: str) -> bool:
     """Say whether a file has a broker, or an address, of the operator."""
-    del file
     return any(each.is_broker or each.is_address for each in resources(root))
 
 

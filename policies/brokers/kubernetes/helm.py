@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import groupby
-from types import MappingProxyType
 from typing import Final
 
 from redelivery.model.errors import ConfigError
@@ -27,7 +26,7 @@ from redelivery.policies.kinds import FLAG, Kind, Names, whole
 
 _SETTINGS: Final = "addressSettings"
 _PROPERTIES: Final = "brokerProperties"
-_NAMES: Final[Names] = MappingProxyType({**NAMES, **CAMEL_NAMES})
+_NAMES: Final[Names] = {**NAMES, **CAMEL_NAMES}
 _TYPES: Final[Mapping[str, Routing]] = {"queue": "anycast", "topic": "multicast"}
 _OF_CORE: Final[Mapping[str, tuple[str, Kind]]] = {
     "maxRedeliveryRecords": ("max_redelivery_records", whole(-1)),
@@ -36,9 +35,8 @@ _OF_CORE: Final[Mapping[str, tuple[str, Kind]]] = {
 _LARGE: Final = 1_000_000  # from here on Helm may render a number as 1e+06
 
 
-def is_helm(root: Json, file: str) -> bool:
+def is_helm(root: Json, _file: str) -> bool:
     """Say whether a file has address settings, and is none of Kubernetes' own."""
-    del file
     return next(_found(root), None) is not None
 
 

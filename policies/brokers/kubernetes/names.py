@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from redelivery.policies.brokers.artemis.names import CAMEL_NAMES
@@ -19,23 +18,18 @@ ADDRESS: Final = "ActiveMQArtemisAddress"
 _FLOATS: Final = ("redeliveryDelayMultiplier", "redeliveryCollisionAvoidanceFactor")
 _NOT_THERE: Final = ("noExpiry",)
 
-SETTINGS: Final[Names] = MappingProxyType(
-    {name: each for name, each in CAMEL_NAMES.items() if name not in (*_FLOATS, *_NOT_THERE)}
-)
+SETTINGS: Final[Names] = {name: each for name, each in CAMEL_NAMES.items() if name not in (*_FLOATS, *_NOT_THERE)}
 """Field of an ``addressSetting`` -> field of AddressSettings, and the kind of its value."""
 
-OLD_SETTINGS: Final[Names] = MappingProxyType(
-    {name: each for name, each in CAMEL_NAMES.items() if name not in _NOT_THERE}
-)
+OLD_SETTINGS: Final[Names] = {name: each for name, each in CAMEL_NAMES.items() if name not in _NOT_THERE}
 """The same before v1beta1, which has no numbers with a fraction."""
 
-VERSIONS: Final[Mapping[str, Names]] = MappingProxyType(
-    {
-        **dict.fromkeys(("v2alpha1", "v2alpha2"), MappingProxyType({})),  # without addressSettings
-        **dict.fromkeys(("v2alpha3", "v2alpha4", "v2alpha5"), OLD_SETTINGS),
-        **dict.fromkeys(("v1beta1", "v1beta2"), SETTINGS),
-    }
-)
+VERSIONS: Final[Mapping[str, Names]] = {
+    "v2alpha1": {},  # without addressSettings
+    "v2alpha2": {},
+    **dict.fromkeys(("v2alpha3", "v2alpha4", "v2alpha5"), OLD_SETTINGS),
+    **dict.fromkeys(("v1beta1", "v1beta2"), SETTINGS),
+}
 """Version of a broker's resource -> the names of its settings."""
 
 WITH_PROPERTIES: Final = ("v1beta1", "v1beta2")

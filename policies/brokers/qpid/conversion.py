@@ -38,7 +38,6 @@ def to_qpid(policies: BrokerPolicies, losses: Losses) -> QpidRules:
     return QpidRules(server, (QpidHost(QpidLevel("default"), tuple(queues)),) if queues else (), None)
 
 
-def say_unsaid(rules: QpidRules, to: str, losses: Losses) -> None:
+def say_unsaid(rules: QpidRules, _to: str, losses: Losses) -> None:
     """Say what is lost of virtual hosts."""
-    del to
     say_hosts(rules.queues_by_host(), losses)

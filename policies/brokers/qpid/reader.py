@@ -17,9 +17,8 @@ from redelivery.policies.files.xml import Element, Load, parse
 _VARIABLE: Final = re.compile(r"^\$\{[^}]*\}/")
 
 
-def is_qpid(root: Element, file: str) -> bool:
+def is_qpid(root: Element, _file: str) -> bool:
     """Say whether a document, which is not Classic's, is that of Qpid's old broker."""
-    del file
     return root.name in ("broker", "virtualhosts")
 
 

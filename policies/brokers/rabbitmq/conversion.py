@@ -104,9 +104,8 @@ def _created(policies: BrokerPolicies) -> list[RabbitPolicy]:
     return found
 
 
-def say_unsaid(rules: RabbitRules, to: str, losses: Losses) -> None:
+def say_unsaid(rules: RabbitRules, _to: str, losses: Losses) -> None:
     """Say what is lost of virtual hosts, and of policies by regular expressions for queues that the file lists not."""
-    del to
     used = {*(each.virtual_host for each in rules.queues), *(each.virtual_host for each in rules.policies)}
     say_hosts((each for each in rules.queues_by_host() if each[0] in used), losses)
     for policy in rules.policies:

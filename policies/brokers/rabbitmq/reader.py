@@ -53,13 +53,12 @@ _KNOWN_ARGUMENTS: Final = _KNOWN | {ARGUMENT + each for each in _KNOWN}
 _PRIORITY: Final = whole(-INT_MAX)
 
 
-def is_rabbitmq(root: Json, file: str) -> bool:
+def is_rabbitmq(root: Json, _file: str) -> bool:
     """Say whether a document, which is not Broker-J's, is RabbitMQ's.
 
     Raises:
         ConfigFileError: a list of something else.
     """
-    del file
     if isinstance(root.value, list):
         objects = [{name for name, _ in each.items()} for each in root]
         if not root.value or any(each >= _POLICY or "apply-to" in each for each in objects):

@@ -9,16 +9,14 @@ from typing import Final
 
 from redelivery.policies.brokers.rabbitmq.values import RabbitBinding, RabbitExchange
 
-_EVERYWHERE: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "amq.direct": "direct",
-        "amq.fanout": "fanout",
-        "amq.topic": "topic",
-        "amq.rabbitmq.trace": "topic",
-        "amq.headers": "headers",
-        "amq.match": "headers",
-    }
-)
+_EVERYWHERE: Final[Mapping[str, str]] = {
+    "amq.direct": "direct",
+    "amq.fanout": "fanout",
+    "amq.topic": "topic",
+    "amq.rabbitmq.trace": "topic",
+    "amq.headers": "headers",
+    "amq.match": "headers",
+}
 """Exchanges that each virtual host has, and that no file lists, with their types."""
 _ONE, _REST = "*", "#"
 

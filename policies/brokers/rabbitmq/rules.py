@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from itertools import chain
-from typing import Any, Final, Self
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import ConfigError
@@ -13,7 +14,6 @@ from redelivery.policies.brokers.rabbitmq.after import CIRCLE, NOWHERE, Stop
 from redelivery.policies.brokers.rabbitmq.at_a_client import policies_of, strategies_of
 from redelivery.policies.brokers.rabbitmq.effective import Layers, delays, is_at_least_once, merged
 from redelivery.policies.brokers.rabbitmq.notes import QueueFacts, notes
-from redelivery.policies.brokers.rabbitmq.remembered import once
 from redelivery.policies.brokers.rabbitmq.routes import Exchanges, Key, Route
 from redelivery.policies.brokers.rabbitmq.values import (
     CLASSIC,
@@ -28,20 +28,29 @@ from redelivery.policies.brokers.rabbitmq.values import (
     RabbitPolicy,
     RabbitQueue,
 )
-from redelivery.policies.brokers.rules import (
-    OTHERS,
-    DestinationRules,
-    Lifetime,
-    Matched,
-    Rules,
-)
+from redelivery.policies.brokers.rules import OTHERS, DestinationRules, Lifetime, Matched, Rules
 from redelivery.policies.checks import expression
 from redelivery.policies.destinations.examples import sample_of
 from redelivery.policies.destinations.patterns import REST
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _HOST: Final = "/"  # the virtual host that there always is
+
+
+def _once(method: Callable[Concatenate[RabbitRules, P], T]) -> Callable[Concatenate[RabbitRules, P], T]:
+    """Remember what a method has answered, as rules never change."""
+
+    @wraps(method)
+    def remembering(rules: RabbitRules, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        asked = (method.__name__, *args)
+        if asked not in rules._known:
+            rules._known[asked] = method(rules, *args, **kwargs)
+        return rules._known[asked]  # type: ignore[no-any-return]  # what this method gave
+
+    return remembering
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,7 @@ class RabbitRules(Rules):
     of_queues = True
 
     @property
-    @once
+    @_once
     def virtual_hosts(self) -> tuple[str, ...]:
         """The virtual hosts, in the order of the file; those of which it has nothing but the name last."""
         named = (each.virtual_host for each in self.exchanges or ())
@@ -204,7 +213,7 @@ class RabbitRules(Rules):
         return self._queue(queue).kind
 
     @property
-    @once
+    @_once
     def _used_hosts(self) -> tuple[str, ...]:
         said = chain[RabbitPolicy | RabbitQueue | RabbitBinding](self.policies, self.queues, self.bindings)
         return tuple(dict.fromkeys(each.virtual_host for each in said))
@@ -216,14 +225,14 @@ class RabbitRules(Rules):
         return tuple(map(int, words)) if all(each.isdecimal() for each in words) else ()
 
     @property
-    @once
+    @_once
     def _by_name(self) -> dict[str, tuple[RabbitQueue, ...]]:
         found: dict[str, tuple[RabbitQueue, ...]] = {}
         for each in self.queues:
             found[each.name] = (*found.get(each.name, ()), each)
         return found
 
-    @once
+    @_once
     def _names_of(self, host: str) -> frozenset[str]:
         return frozenset(each.name for each in self.queues if each.virtual_host == host)
 
@@ -243,7 +252,7 @@ class RabbitRules(Rules):
         found = (each for each in self._by_name.get(name, ()) if each.virtual_host == host)
         return next(found, RabbitQueue(name, self._default_kind(host) or CLASSIC, virtual_host=host))
 
-    @once
+    @_once
     def _layers(self, queue: RabbitQueue) -> Layers:
         where = "" if queue.virtual_host == _HOST else f" of virtual host {queue.virtual_host!r}"
         argued = (f"arguments of queue {queue.name!r}{where}", queue.level) if queue.level != RabbitLevel() else None
@@ -268,7 +277,7 @@ class RabbitRules(Rules):
         """Return the queues that the file makes there; None where it lists none, so that others may make them."""
         return self._names_of(host) if self.queues else None
 
-    @once
+    @_once
     def _exchanges(self, host: str) -> Exchanges:
         listed = None if self.exchanges is None else [each for each in self.exchanges if each.virtual_host == host]
         bindings = [each for each in self.bindings if each.virtual_host == host]
@@ -282,7 +291,7 @@ class RabbitRules(Rules):
         }
         return Exchanges(listed, bindings, alternates)
 
-    @once
+    @_once
     def _stop(self, queue: RabbitQueue) -> Stop:
         level = self._effective(queue)
         route = NOWHERE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final
 
 from redelivery.policies.brokers.rabbitmq.names import NAMES, plain_json, written
@@ -20,15 +19,13 @@ ENDLESS: Final = 2**31 - 1
 """A delivery-limit from here on is taken as none. RabbitMQ 3 refuses -1, and 4 has the default where nothing is said;
 3.10, 4.0 and 4.3 take this one."""
 
-_APPLIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "all": KINDS,
-        "queues": KINDS,
-        "classic_queues": (CLASSIC,),
-        "quorum_queues": (QUORUM,),
-        "streams": (STREAM,),
-    }
-)
+_APPLIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "all": KINDS,
+    "queues": KINDS,
+    "classic_queues": (CLASSIC,),
+    "quorum_queues": (QUORUM,),
+    "streams": (STREAM,),
+}
 _OF_STREAMS: Final = frozenset({"max-age", "stream-max-segment-size-bytes", "initial-cluster-size"})
 _OF_QUORUM: Final = frozenset(
     {"delivery-limit", "dead-letter-strategy", "max-in-memory-length", "max-in-memory-bytes", "target-group-size"}
@@ -42,13 +39,11 @@ _OF_CLASSIC: Final = frozenset(
 _NOT_OF_STREAMS: Final = frozenset(
     {"expires", "message-ttl", "dead-letter-exchange", "dead-letter-routing-key", "max-length", "overflow"}
 )
-_UNKNOWN_TO: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
-    {
-        CLASSIC: _OF_STREAMS | _OF_QUORUM,
-        QUORUM: _OF_STREAMS | _OF_CLASSIC,
-        STREAM: _OF_CLASSIC | _OF_QUORUM | _NOT_OF_STREAMS,
-    }
-)
+_UNKNOWN_TO: Final[Mapping[str, frozenset[str]]] = {
+    CLASSIC: _OF_STREAMS | _OF_QUORUM,
+    QUORUM: _OF_STREAMS | _OF_CLASSIC,
+    STREAM: _OF_CLASSIC | _OF_QUORUM | _NOT_OF_STREAMS,
+}
 RESTRICTING: Final = _OF_STREAMS | _OF_QUORUM | _OF_CLASSIC
 """Settings that a kind of queue does not have: a policy with one of them has no effect on such a queue, as a whole."""
 

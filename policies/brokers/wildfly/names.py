@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from types import MappingProxyType
 from typing import Final
 
 from redelivery.policies.brokers.artemis.names import HORNETQ_NAMES
@@ -12,9 +11,7 @@ from redelivery.policies.kinds import Names
 MULTIPLIER: Final = "redelivery-multiplier"
 ARTEMIS: Final = "redelivery-delay-multiplier"
 
-SETTINGS: Final[Names] = MappingProxyType(
-    {MULTIPLIER if name == ARTEMIS else name: each for name, each in HORNETQ_NAMES.items()}
-)
+SETTINGS: Final[Names] = {MULTIPLIER if name == ARTEMIS else name: each for name, each in HORNETQ_NAMES.items()}
 """Attribute or element of an ``address-setting`` -> the field of AddressSettings, and the kind of its value."""
 
 SUBSYSTEM: Final = re.compile(

@@ -43,9 +43,8 @@ class _Server:
     filled: bool
 
 
-def is_wildfly(root: Element, file: str) -> bool:
+def is_wildfly(root: Element, _file: str) -> bool:
     """Say whether a document is WildFly's, or that of JBoss; its messaging may be missing all the same."""
-    del file
     theirs = root.namespace.startswith((DOMAIN, "urn:jboss:messaging"))
     return root.name in _ROOTS and (theirs or any(each.namespace.startswith(DOMAIN) for each in root.children))
 
@@ -72,7 +71,8 @@ def _servers(element: Element, profile: str) -> Iterator[_Server]:
     known = SUBSYSTEM.fullmatch(element.namespace) if element.name == "subsystem" else None
     if known is None:
         for child in element.children:
-            yield from _servers(child, _profile(child, profile))
+            name = child.attributes.get("name", "") if child.name == "profile" else ""
+            yield from _servers(child, f"{name}/" if name else profile)
         return
     is_artemis, filled = known["artemis"] is not None, known["artemis"] is None and fills(known["version"])
     found = list(element.all("server" if is_artemis else _HORNETQ))
@@ -81,11 +81,6 @@ def _servers(element: Element, profile: str) -> Iterator[_Server]:
     for each in found:
         name = each.attributes.get("name", "default")
         yield _Server(f"{profile}{name}", each, "artemis" if is_artemis else "hornetq", filled)
-
-
-def _profile(element: Element, above: str) -> str:
-    name = element.attributes.get("name", "")
-    return f"{name}/" if element.name == "profile" and name else above
 
 
 def _missing(root: Element) -> str:

@@ -25,10 +25,7 @@ from redelivery.model.errors import (
 )
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.policies.dead_letters import (
-    BrokerDeadLetterStrategy,
-    SharedDeadLetterStrategy,
-)
+from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, SharedDeadLetterStrategy
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.options.reconnect import LOST, check_reachable, connect
 from redelivery.spark.read.inspect.capable import check_connection

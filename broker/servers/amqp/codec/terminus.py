@@ -10,12 +10,7 @@ from cproton_ffi import lib
 
 from redelivery.broker.servers.amqp.codec.data import described, encoded, places, symbols, text
 from redelivery.model.destinations import Destination, SubscriptionName, Topic
-from redelivery.model.errors import (
-    InvalidDestinationError,
-    InvalidSelectorError,
-    MessageFormatError,
-    UnsupportedError,
-)
+from redelivery.model.errors import InvalidDestinationError, InvalidSelectorError, MessageFormatError, UnsupportedError
 from redelivery.model.selectors.selector import Selector
 from redelivery.transports.amqp.codec.names import from_address
 from redelivery.transports.amqp.codec.values import read

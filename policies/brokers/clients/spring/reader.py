@@ -29,9 +29,8 @@ _WORDS: Final = {"on": "true", "yes": "true", "1": "true", "off": "false", "no":
 _HEXADECIMAL: Final = re.compile(r"0[xX][0-9a-fA-F]{1,15}")
 
 
-def is_spring(root: Element, file: str) -> bool:
+def is_spring(root: Element, _file: str) -> bool:
     """Say whether a document has beans; one with a broker and a client is the broker's, which is asked first."""
-    del file
     has_broker = any(each.name == "broker" for each in root.walk())
     return root.name in ("beans", "blueprint") and not (has_broker and not _clients(root, Beans(root)))
 

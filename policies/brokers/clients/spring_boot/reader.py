@@ -33,9 +33,8 @@ _DECIDING: Final = {
 _WORDS: Final = {"on": "true", "yes": "true", "1": "true", "off": "false", "no": "false", "0": "false"}
 
 
-def is_spring_boot(root: object, file: str) -> bool:
+def is_spring_boot(root: object, _file: str) -> bool:
     """Say whether a file has properties of a client."""
-    del file
     if not isinstance(root, (Json, list)):
         return False
     return any(each.name.startswith((_ACTIVEMQ, _ARTEMIS)) for document in keys_of(root) for each in document)
