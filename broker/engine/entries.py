@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from redelivery.broker.engine.stored import StoredMessage
@@ -13,6 +13,7 @@ from redelivery.model.values import Value
 Backlog: TypeAlias = "OrderedDict[int, Entry]"
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Entry:
     """One message that waits or is in flight; ``order`` is its place among all, ``redeliveries`` its counter.
 
@@ -22,30 +23,16 @@ class Entry:
     a journal, it waits until then for its redelivery (epoch milliseconds).
     """
 
-    __slots__ = (
-        "acquired",
-        "backlog",
-        "browsed",
-        "makes_dead_letter",
-        "message",
-        "order",
-        "queue",
-        "redeliveries",
-        "stored",
-        "until",
-    )
-
-    def __init__(self, message: StoredMessage, order: int, queue: str | None) -> None:
-        self.message = message
-        self.order = order
-        self.queue = queue
-        self.redeliveries = 0
-        self.acquired = False
-        self.browsed = False
-        self.makes_dead_letter = True
-        self.stored = False
-        self.until = 0
-        self.backlog: Backlog | None = None  # where it waits; None while it is in flight
+    message: StoredMessage
+    order: int
+    queue: str | None
+    redeliveries: int = 0
+    acquired: bool = False
+    browsed: bool = False
+    makes_dead_letter: bool = True
+    stored: bool = False
+    until: int = 0
+    backlog: Backlog | None = None  # where it waits; None while it is in flight
 
     def value_of(self, name: str) -> Value:
         """The value of a name in a selector: see `StoredMessage.value_of`."""

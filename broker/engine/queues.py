@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from redelivery.broker.engine.entries import Backlog, Entry, put_back
@@ -59,6 +59,7 @@ class Binding:
         )
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class QueueState:
     """The messages and consumers of one queue.
 
@@ -70,50 +71,29 @@ class QueueState:
     of groups.
     """
 
-    __slots__ = (
-        "arrived",
-        "binding",
-        "consumers",
-        "cursors",
-        "destination",
-        "enqueued",
-        "entries",
-        "exclusives",
-        "front",
-        "groups",
-        "left",
-        "loads",
-        "name",
-        "on_disk",
-        "paged_out",
-        "parked",
-        "pending",
-        "removed",
-        "slow",
-        "tried",
-    )
-
-    def __init__(self, name: str, destination: Destination, binding: Binding | None = None) -> None:
-        self.name = name
-        self.destination = destination
-        self.binding = binding
-        self.enqueued = 0
-        self.entries: dict[int, Entry] = {}  # all of them, waiting or in flight, in order
-        self.pending: Backlog = OrderedDict()  # for any consumer with room
-        self.parked: Backlog = OrderedDict()  # not to be dispatched yet: they wait for their redelivery
-        self.consumers: deque[Subscription] = deque()
-        self.exclusives: list[Subscription] = []  # those that want all of it, of which the first gets all of it
-        self.cursors: dict[Subscription, Cursor] = {}  # of those with a selector, or that have refused a message
-        self.arrived: list[Entry] = []  # where there are cursors: what is pending, in order, and some that has left
-        self.groups: OrderedDict[str, list[Subscription]] = OrderedDict()  # of several one each, by their selectors
-        self.loads: Counter[Subscription] = Counter()  # how many groups each consumer has
-        self.removed: str | None = None
-        self.slow: tuple[int, Eviction] | None = None  # how many may wait for its subscriber, and which go
-        self.on_disk = 0
-        self.front = 0
-        self.left = Places()
-        self.paged_out = 0
-        self.tried = 0  # so many wait in memory that it was no use to look for what can be left to the journal
+    name: str
+    destination: Destination
+    binding: Binding | None = None
+    enqueued: int = 0
+    entries: dict[int, Entry] = field(default_factory=dict)  # all of them, waiting or in flight, in order
+    pending: Backlog = field(default_factory=OrderedDict)  # for any consumer with room
+    parked: Backlog = field(default_factory=OrderedDict)  # not to be dispatched yet: they wait for their redelivery
+    consumers: deque[Subscription] = field(default_factory=deque)
+    exclusives: list[Subscription] = field(default_factory=list)  # that want all of it; the first gets all of it
+    # Of the consumers with a selector, or that have refused a message.
+    cursors: dict[Subscription, Cursor] = field(default_factory=dict)
+    # Where there are cursors: what is pending, in order, and some that has left.
+    arrived: list[Entry] = field(default_factory=list)
+    # Of several owners of a group one each, by their selectors.
+    groups: OrderedDict[str, list[Subscription]] = field(default_factory=OrderedDict)
+    loads: Counter[Subscription] = field(default_factory=Counter)  # how many groups each consumer has
+    removed: str | None = None
+    slow: tuple[int, Eviction] | None = None  # how many may wait for its subscriber, and which go
+    on_disk: int = 0
+    front: int = 0
+    left: Places = field(default_factory=Places)
+    paged_out: int = 0
+    tried: int = 0  # so many wait in memory that it was no use to look for what can be left to the journal
 
     def __len__(self) -> int:
         """The number of messages that the queue holds, those in flight included."""

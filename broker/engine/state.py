@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from redelivery.broker.engine.config import BrokerConfig
@@ -12,6 +13,7 @@ from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.observer import EngineObserver
 from redelivery.broker.engine.queues import SUBSCRIPTION, Binding, QueueState
 from redelivery.broker.engine.rules.chosen import rules_of
+from redelivery.broker.engine.rules.rules import EngineRules
 from redelivery.broker.engine.rules.slow import SlowChecks
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
@@ -29,6 +31,7 @@ from redelivery.policies.destinations.patterns import matches
 TEMPORARY: Final = ("temp-queue://", "temp-topic://")  # the broker's own names; they exist for a while
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class EngineState:
     """The queues, consumers and deadlines of one broker.
 
@@ -50,50 +53,28 @@ class EngineState:
         searched_at: when that was noted.
     """
 
-    __slots__ = (
-        "_order",
-        "bound",
-        "config",
-        "deadlines",
-        "given",
-        "journal",
-        "memory_used",
-        "observer",
-        "pages",
-        "queues",
-        "ready",
-        "rules",
-        "searched",
-        "searched_at",
-        "slow",
-        "starved",
-        "subscriptions",
-        "temporary",
-        "touched",
-    )
+    config: BrokerConfig
+    observer: EngineObserver | None = None
+    journal: Journal | None = None
+    given: deque[tuple[int, Dispatch]] = field(default_factory=deque)
+    queues: dict[str, QueueState] = field(default_factory=dict)
+    bound: dict[str, QueueState] = field(default_factory=dict)
+    subscriptions: list[Subscription] = field(default_factory=list)
+    memory_used: int = 0
+    rules: EngineRules = field(init=False)
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    slow: SlowChecks = field(default_factory=SlowChecks)
+    temporary: set[str] = field(default_factory=set)
+    ready: dict[QueueState, None] = field(default_factory=dict)
+    touched: dict[Subscription, None] = field(default_factory=dict)
+    pages: int | None = None
+    searched: dict[QueueState, None] = field(default_factory=dict)
+    starved: dict[Subscription, None] = field(default_factory=dict)
+    searched_at: int = 0
+    _order: int = 0
 
-    def __init__(
-        self, config: BrokerConfig, observer: EngineObserver | None = None, journal: Journal | None = None
-    ) -> None:
-        self.config = config
-        self.observer = observer
-        self.journal = journal
-        self.given: deque[tuple[int, Dispatch]] = deque()
-        self.queues: dict[str, QueueState] = {}
-        self.bound: dict[str, QueueState] = {}
-        self.subscriptions: list[Subscription] = []
-        self.memory_used = 0
-        self.rules = rules_of(config)
-        self.deadlines = Deadlines()
-        self.slow = SlowChecks()
-        self.temporary: set[str] = set()
-        self.ready: dict[QueueState, None] = {}
-        self.touched: dict[Subscription, None] = {}
-        self.pages: int | None = None
-        self.searched: dict[QueueState, None] = {}
-        self.starved: dict[Subscription, None] = {}
-        self.searched_at = 0
-        self._order = 0
+    def __post_init__(self) -> None:
+        self.rules = rules_of(self.config)
 
     def exists(self, destination: Destination) -> bool:
         """Check whether messages can be sent there; only a temporary destination may have been removed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from heapq import heappop, heappush
 from typing import Any, Final, Protocol
 
@@ -84,6 +84,7 @@ class Candidate(Protocol):
         """True: something waits for any consumer."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Subscription:
     """A consumer of a queue, a topic, or a pattern of them. ``prefetch`` is its window in messages, 0 for none ever.
 
@@ -92,71 +93,38 @@ class Subscription:
     exclusive one that was there before.
     """
 
-    __slots__ = (
-        "_number",
-        "browsed",
-        "candidates",
-        "client_id",
-        "closed",
-        "destination",
-        "exclusive",
-        "filling",
-        "in_flight",
-        "later",
-        "named",
-        "no_local",
-        "open",
-        "origin",
-        "outbox",
-        "pending_limit",
-        "prefetch",
-        "queues",
-        "rated_prefetch",
-        "selector",
-        "settled",
-        "settled_at",
-        "tried",
-        "undelivered",
-        "waiting",
-    )
+    destination: Destination
+    outbox: DispatchOutbox
+    _: KW_ONLY
+    prefetch: int
+    no_local: bool = False
+    origin: str = ""
+    named: SubscriptionName | None = None
+    client_id: str | None = None
+    exclusive: bool = False
+    rated_prefetch: int = field(init=False)  # by which ActiveMQ rates how many messages may wait for it
+    pending_limit: int = 0  # how many of these it asks for itself; 0: it does not
+    open: bool = False
+    closed: bool = False
+    selector: Selector | None = None
+    in_flight: dict[int, Dispatch] = field(default_factory=dict)
+    filling: int = 0  # how many of them fill the window
+    queues: list[str] = field(default_factory=list)  # the names of those that it consumes
+    # Those in which something waited when it had no room, in turn.
+    candidates: dict[Candidate, None] = field(default_factory=dict)
+    # For this one only: the messages of its groups, a browser's copies.
+    waiting: Backlog = field(default_factory=OrderedDict)
+    # And what of its groups only the journal has, by the names of their queues.
+    later: dict[str, Places] = field(default_factory=dict)
+    tried: int = 0  # so many wait for it that it was no use to look for what can be left to the journal
+    browsed: Browsed | None = None  # of a browser: what of its queue it has still to be shown
+    settled: int = 0  # how often it has acknowledged or returned something, and when at last, or when it began
+    settled_at: int = 0
+    undelivered: int = 0  # how many are in flight that its outbox has not got yet
+    _number: int = 0
 
-    def __init__(
-        self,
-        destination: Destination,
-        outbox: DispatchOutbox,
-        *,
-        prefetch: int,
-        no_local: bool = False,
-        origin: str = "",
-        named: SubscriptionName | None = None,
-        client_id: str | None = None,
-        exclusive: bool = False,
-    ) -> None:
-        self.destination = destination
-        self.outbox = outbox
-        self.prefetch = prefetch
-        self.no_local = no_local
-        self.origin = origin
-        self.named = named
-        self.client_id = client_id
-        self.exclusive = exclusive
-        self.rated_prefetch = prefetch  # by which ActiveMQ rates how many messages may wait for it
-        self.pending_limit = 0  # how many of these it asks for itself; 0: it does not
-        self.open = False
-        self.closed = False
-        self.selector: Selector | None = None
-        self.in_flight: dict[int, Dispatch] = {}
-        self.filling = 0  # how many of them fill the window
-        self.queues: list[str] = []  # the names of those that it consumes
-        self.candidates: dict[Candidate, None] = {}  # those in which something waited when it had no room, in turn
-        self.waiting: Backlog = OrderedDict()  # for this one only: the messages of its groups, a browser's copies
-        self.later: dict[str, Places] = {}  # and what of its groups only the journal has, by the names of their queues
-        self.tried = 0  # so many wait for it that it was no use to look for what can be left to the journal
-        self.browsed: Browsed | None = None  # of a browser: what of its queue it has still to be shown
-        self.settled = 0  # how often it has acknowledged or returned something, and when at last, or when it began
-        self.settled_at = 0
-        self.undelivered = 0  # how many are in flight that its outbox has not got yet
-        self._number = 0
+    def __post_init__(self) -> None:
+        self.rated_prefetch = self.prefetch
 
     @property
     def room(self) -> bool:

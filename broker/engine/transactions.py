@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Transaction:
     """The work that one client has enlisted since its begin; ``ended`` after a commit or rollback."""
 
-    __slots__ = ("acknowledged", "ended", "sends")
-
-    def __init__(self) -> None:
-        self.sends: list[StoredMessage] = []
-        self.acknowledged: list[Dispatch] = []
-        self.ended = False
+    sends: list[StoredMessage] = field(default_factory=list)
+    acknowledged: list[Dispatch] = field(default_factory=list)
+    ended: bool = False
 
     def __bool__(self) -> bool:
         """True: something is enlisted."""

@@ -18,7 +18,7 @@ _LINGER: Final = 2.0  # seconds for a client to read the answers before the conn
 
 
 class ClientSocket(ClientStep):
-    """One client's socket; a `redelivery.broker.servers.listener.Client`. Used by the listener's thread only.
+    """One client's socket, and what is exchanged through it. Used by the listener's thread only.
 
     A step is what a client asks for at once: one frame, one command; a `redelivery.broker.faults.ClientStep`.
     """
@@ -32,6 +32,28 @@ class ClientSocket(ClientStep):
         self._closing_at: float | None = None  # when, if the client does not read the last answers
 
     # of the protocol
+
+    @property
+    @abstractmethod
+    def reads(self) -> bool:
+        """True: more is wanted from the client."""
+
+    @property
+    @abstractmethod
+    def writes(self) -> bool:
+        """True: something waits to be written."""
+
+    @abstractmethod
+    def write(self) -> None:
+        """Write what the client takes at once."""
+
+    @abstractmethod
+    def next_deadline(self) -> float | None:
+        """The time when `tick` has something to do; monotonic seconds, None for never."""
+
+    @abstractmethod
+    def tick(self, now: float) -> None:
+        """Do what is due."""
 
     @abstractmethod
     def close(self) -> None:

@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from redelivery.broker.core import BrokerClosedError, Core
+from redelivery.broker.servers.client import ClientSocket
 from redelivery.broker.store.journal import UnreadableStoreError
 from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.transports.wire.clock import monotonic
@@ -25,44 +26,9 @@ _MOST_LOGINS: Final = 1000  # beyond, the oldest is ended, however quick it is
 log = logging.getLogger(__name__)
 
 
-class Client(Protocol):
-    """One client's socket, and what is exchanged through it. Used by the listener's thread only."""
-
-    socket: socket.socket
-    closed: bool
-    opened: float
-
-    @property
-    def logs_in(self) -> bool:
-        """True: the client has not finished its login."""
-
-    @property
-    def reads(self) -> bool:
-        """True: more is wanted from the client."""
-
-    @property
-    def writes(self) -> bool:
-        """True: something waits to be written."""
-
-    def read(self) -> None:
-        """Take what is there, and do it."""
-
-    def write(self) -> None:
-        """Write what the client takes at once."""
-
-    def next_deadline(self) -> float | None:
-        """The time when `tick` has something to do; monotonic seconds, None for never."""
-
-    def tick(self, now: float) -> None:
-        """Do what is due."""
-
-    def close(self) -> None:
-        """End at once; the listener closes the socket. Idempotent."""
-
-
 # Makes a client of a socket, the broker, a name for the session, and what to call when there is something to write,
 # from any thread.
-ClientFactory: TypeAlias = Callable[[socket.socket, Core, str, Callable[[Client], None]], Client]
+ClientFactory: TypeAlias = Callable[[socket.socket, Core, str, Callable[[ClientSocket], None]], ClientSocket]
 
 
 class Listener:
@@ -90,9 +56,9 @@ class Listener:
         self._closing = False
         self._write_all = False
         self._accept_again: float | None = None  # when, if accepting pauses
-        self._ready: deque[Client] = deque()  # they may have something to write
-        self._clients: dict[Client, int] = {}  # with the events that the selector looks for
-        self._logins: dict[Client, None] = {}  # that were not finished when they were last looked at, the oldest first
+        self._ready: deque[ClientSocket] = deque()  # they may have something to write
+        self._clients: dict[ClientSocket, int] = {}  # with the events that the selector looks for
+        self._logins: dict[ClientSocket, None] = {}  # not finished when they were last looked at, the oldest first
         self._numbers = count(1)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._socket, selectors.EVENT_READ)
@@ -132,7 +98,7 @@ class Listener:
                     elif key.fileobj is self._pipe_out:
                         self._empty_pipe()
                     else:
-                        client: Client = key.data
+                        client: ClientSocket = key.data
                         if client.reads:
                             client.read()
                         self._ready.append(client)
@@ -175,7 +141,7 @@ class Listener:
             client.write()
             self._watch(client)
 
-    def _watch(self, client: Client) -> None:
+    def _watch(self, client: ClientSocket) -> None:
         """Look for what the client is ready for now; a closed one is removed."""
         before = self._clients.get(client)
         if before is None:
@@ -229,7 +195,7 @@ class Listener:
     def _next_login_end(self) -> float | None:
         return next(iter(self._logins)).opened + _QUICK_LOGIN if len(self._logins) > _FEW_LOGINS else None
 
-    def _mark_ready(self, client: Client) -> None:
+    def _mark_ready(self, client: ClientSocket) -> None:
         """The client has something to write; called from any thread."""
         self._ready.append(client)
         if threading.current_thread() is not self._thread:

@@ -7,15 +7,14 @@ from redelivery.broker.engine.rules.artemis import ArtemisBroker
 from redelivery.broker.engine.rules.classic import ClassicBroker
 from redelivery.broker.engine.rules.limits import CHARGES, CountingBroker
 from redelivery.broker.engine.rules.rules import EngineRules
-from redelivery.policies.activemq.back_off import Random
 from redelivery.policies.brokers.artemis.rules import ArtemisRules
 
 
-def rules_of(config: BrokerConfig, rng: Random | None = None) -> EngineRules:
-    """Return the rules; ``rng`` is what collision avoidance draws from, None: the system's source."""
+def rules_of(config: BrokerConfig) -> EngineRules:
+    """Return the rules."""
     found = config.rules
     if isinstance(found, ArtemisRules):
-        return ArtemisBroker(found, rng)
+        return ArtemisBroker(found)
     if found is not None and found.broker in CHARGES:
         return CountingBroker(found)
-    return ClassicBroker(config, rng)
+    return ClassicBroker(config)

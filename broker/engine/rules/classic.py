@@ -28,7 +28,6 @@ from redelivery.broker.engine.stored import StoredMessage, size_of
 from redelivery.model.content.dead_letters import FAILURE_CAUSE, ORIGINAL_DELIVERY_MODE, ORIGINAL_EXPIRATION
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.values import Long, Value
-from redelivery.policies.activemq.back_off import Random
 from redelivery.policies.brokers.classic.arrivals import Eviction, PendingLimit, TimeStamping
 from redelivery.policies.brokers.classic.rules import (
     DEFAULT_DEAD_LETTERS,
@@ -49,13 +48,12 @@ _GIVES_UP: Final = (Manner.REJECTED, Manner.NACKED, Manner.UNDELIVERABLE)
 class ClassicBroker(EngineRules):
     """See `redelivery.broker.engine.rules.rules.EngineRules`."""
 
-    def __init__(self, config: BrokerConfig, rng: Random | None = None) -> None:
+    def __init__(self, config: BrokerConfig) -> None:
         super().__init__()
         self._config = config
         self._rules = config.rules if isinstance(config.rules, ClassicRules) else None
         self.expired_of_volatile = self._rules is not None
         self.origin = Origin.PROPERTIES if self._rules is None else Origin.NOWHERE
-        self._rng = rng
         self._slow: dict[Destination, tuple[PendingLimit, Eviction] | None] = {}
         self._discarded = 0
         self._audits: dict[object, OrderedDict[str, None]] = {}
@@ -150,7 +148,7 @@ class ClassicBroker(EngineRules):
         count = failure.message.resends + 1
         if entry.policy.exceeded(count):
             return None, not plugin.send_to_dlq_if_max_retries_exceeded
-        delay = round(entry.policy.delay(count, self._rng) * 1000)
+        delay = round(entry.policy.delay(count) * 1000)
         written: dict[str, Value] = {REDELIVERY_DELAY: Long(delay), SCHEDULED_JOB: failure.message.message_id}
         properties = MappingProxyType({**failure.message.properties, **written})
         again = replace(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+from dataclasses import dataclass, field
 from typing import Final
 
 from redelivery.broker.engine.queues import QueueState
@@ -67,13 +68,11 @@ class SlowRule:
         return 0 < most <= each.marks * self.period or 0 < rules.max_slow_count <= each.times
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class _Queue:
-    __slots__ = ("_consumers", "queue", "rule")
-
-    def __init__(self, queue: QueueState, rule: SlowRule) -> None:
-        self.queue = queue
-        self.rule = rule
-        self._consumers: dict[Subscription, _Watched] = {}
+    queue: QueueState
+    rule: SlowRule
+    _consumers: dict[Subscription, _Watched] = field(default_factory=dict)
 
     def watched(self) -> list[_Watched]:
         """The consumers of now."""
@@ -82,16 +81,14 @@ class _Queue:
         return list(self._consumers.values())
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class SlowChecks:
     """The checks of one broker. ``ended``: who has to end, for the servers. ``queues``: what is checked, by name."""
 
-    __slots__ = ("_due", "_number", "ended", "queues")
-
-    def __init__(self) -> None:
-        self._due: list[tuple[int, int, _Queue]] = []
-        self._number = 0
-        self.queues: dict[str, _Queue] = {}
-        self.ended: list[tuple[Subscription, Ending]] = []
+    _due: list[tuple[int, int, _Queue]] = field(default_factory=list)
+    _number: int = 0
+    queues: dict[str, _Queue] = field(default_factory=dict)
+    ended: list[tuple[Subscription, Ending]] = field(default_factory=list)
 
     def next(self) -> int | None:
         """The time of the next check, None for never."""

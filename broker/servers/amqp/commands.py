@@ -31,20 +31,14 @@ class Command:
 class Open(Command):
     """``open``: the client connects."""
 
-    @property
-    def fault_name(self) -> str:
-        """See `Command.fault_name`."""
-        return "CONNECT"
+    fault_name = "CONNECT"
 
 
 @dataclass(frozen=True, slots=True)
 class Close(Command):
     """``close``: the client disconnects."""
 
-    @property
-    def fault_name(self) -> str:
-        """See `Command.fault_name`."""
-        return "DISCONNECT"
+    fault_name = "DISCONNECT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +126,7 @@ class Transfer(LinkCommand):
     settled: bool
     data: bytearray = field(repr=False)
 
-    @property
-    def fault_name(self) -> str:
-        """See `Command.fault_name`."""
-        return "SEND"
+    fault_name = "SEND"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +149,7 @@ class Declare(LinkCommand):
 
     delivery: int
 
-    @property
-    def fault_name(self) -> str:
-        """See `Command.fault_name`."""
-        return "BEGIN"
+    fault_name = "BEGIN"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,8 @@ class AmqpServerSession:
         self._temporary: set[Destination] = set()
         self._numbers = count(1)
         self.handlers: Handlers = {
-            lib.PN_CONNECTION_REMOTE_OPEN: self._on_open,
-            lib.PN_CONNECTION_REMOTE_CLOSE: self._on_close,
+            lib.PN_CONNECTION_REMOTE_OPEN: lambda _: self.add(Open()),
+            lib.PN_CONNECTION_REMOTE_CLOSE: lambda _: self.add(Close()),
             lib.PN_SESSION_REMOTE_OPEN: self._on_session_open,
             lib.PN_SESSION_REMOTE_CLOSE: self._on_session_close,
             lib.PN_LINK_REMOTE_OPEN: self._on_link_open,
@@ -198,12 +198,6 @@ class AmqpServerSession:
             raise InvalidDestinationError(f"{destination}: only the connection that made it can consume it")
 
     # What has come, by proton's events
-
-    def _on_open(self, _: Event) -> None:
-        self.add(Open())
-
-    def _on_close(self, _: Event) -> None:
-        self.add(Close())
 
     def _on_session_open(self, event: Event) -> None:
         raw = lib.pn_event_session(event)

@@ -12,7 +12,6 @@ from redelivery.broker.servers.amqp.commands import Command
 from redelivery.broker.servers.amqp.sasl import SaslServer
 from redelivery.broker.servers.amqp.session import AmqpServerSession
 from redelivery.broker.servers.client import ClientSocket
-from redelivery.broker.servers.listener import Client
 from redelivery.model.errors import JMSError, ProtocolError
 from redelivery.transports.amqp.engine import AmqpEngine
 from redelivery.transports.wire.clock import monotonic
@@ -24,7 +23,7 @@ MAX_FRAME: Final = 256 << 10  # bytes
 class AmqpSocket(ClientSocket):
     """Used by the listener's thread only; from other threads come dispatches to the session's links."""
 
-    def __init__(self, sock: socket.socket, core: Core, name: str, wake: Callable[[Client], None]) -> None:
+    def __init__(self, sock: socket.socket, core: Core, name: str, wake: Callable[[ClientSocket], None]) -> None:
         super().__init__(sock, core)
         self._engine = AmqpEngine(server=True)
         self._engine.transport.max_frame_size = MAX_FRAME

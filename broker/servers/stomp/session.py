@@ -55,7 +55,7 @@ class StompServerSession:
         self._subscriptions: dict[str, ServedSubscription] = {}
         self._subscribed = 0
         self._transactions: dict[str, Transaction] = {}
-        self._commands: dict[str, Callable[[Frame], bool]] = {
+        self._commands: dict[str, Callable[[Frame], bool | None]] = {
             "CONNECT": self._connect,
             "STOMP": self._connect,
             "SEND": self._send,
@@ -64,8 +64,8 @@ class StompServerSession:
             "ACK": self._ack,
             "NACK": self._nack,
             "BEGIN": self._begin,
-            "COMMIT": self._commit,
-            "ABORT": self._abort,
+            "COMMIT": self._end_transaction,
+            "ABORT": self._end_transaction,
             "DISCONNECT": self._disconnect,
         }
 
@@ -127,9 +127,9 @@ class StompServerSession:
     def broker_closed(self, reason: str) -> None:
         """The listener has closed the connection before."""
 
-    # The commands; each returns whether it has answered with its receipt.
+    # The commands; True: it has answered with its receipt.
 
-    def _connect(self, frame: Frame) -> bool:
+    def _connect(self, frame: Frame) -> None:
         if self.connected:
             raise HangUpError("Already connected.")
         headers = frame.headers
@@ -163,9 +163,8 @@ class StompServerSession:
             "session": self.name,
         }
         self._output.answer(encode("CONNECTED", answer))
-        return False
 
-    def _send(self, frame: Frame) -> bool:
+    def _send(self, frame: Frame) -> None:
         if not frame.headers.get("destination"):
             raise ProtocolError("SEND received without a Destination specified!")
         transaction = self._transaction(frame)
@@ -175,7 +174,6 @@ class StompServerSession:
             self._core.call(lambda engine, now: engine.send(stored, now))
         else:
             self._core.call(lambda engine, _now: engine.enlist_send(transaction, stored))
-        return False
 
     def _subscribe(self, frame: Frame) -> bool:
         headers = frame.headers
@@ -205,11 +203,11 @@ class StompServerSession:
         self._subscriptions[identifier] = subscription
         return True
 
-    def _unsubscribe(self, frame: Frame) -> bool:
+    def _unsubscribe(self, frame: Frame) -> None:
         headers = frame.headers
         if removed(headers) is not None:
             self._remove(removed(headers))
-            return False
+            return
         name = self._addresses.removed(headers)
         subscription = self._subscriptions.pop(headers.get("id") or headers.get("destination", ""), None)
         if subscription is not None:
@@ -218,56 +216,47 @@ class StompServerSession:
             raise ProtocolError("No subscription matched.")
         with suppress(InvalidDestinationError):  # there is none: no error, as there
             self._remove(name)
-        return False
 
     def _remove(self, name: str | None) -> None:
         """Remove a durable subscription."""
         if name is not None:
             self._core.call(lambda engine, _now: engine.remove_subscription(name, self._client_id))
 
-    def _ack(self, frame: Frame) -> bool:
+    def _ack(self, frame: Frame) -> None:
         transaction = self._transaction(frame)
         found = self._named(frame)
         if found is None:
-            return False
+            return
         subscription, dispatch = found
         dispatches = subscription.covered(dispatch)
         if transaction is None or not self._core.rules.enlists_acks:
             self._core.call(lambda engine, now: engine.acknowledge(dispatches, now))
         else:
             self._core.call(lambda engine, now: engine.enlist(transaction, dispatches, now))
-        return False
 
-    def _nack(self, frame: Frame) -> bool:
+    def _nack(self, frame: Frame) -> None:
         if self.version == "1.0":
             raise ProtocolError("NACK received but connection is in v1.0 mode.")
         transaction = self._transaction(frame)
         found = self._named(frame)
         if found is None:
-            return False
+            return
         if transaction is not None:
             raise ProtocolError("Poison ack cannot be transacted")
         self._core.call(lambda engine, now: engine.poison(found[1], None, now, Manner.NACKED))
-        return False
 
-    def _begin(self, frame: Frame) -> bool:
+    def _begin(self, frame: Frame) -> None:
         name = _transaction_name(frame)
         if name in self._transactions:
             raise ProtocolError(f"The transaction was already started: {name}")
         self._transactions[name] = Transaction()
-        return False
 
-    def _commit(self, frame: Frame) -> bool:
-        transaction = self._known(_transaction_name(frame))
-        del self._transactions[_transaction_name(frame)]
-        self._core.call(lambda engine, now: engine.commit(transaction, now))
-        return False
-
-    def _abort(self, frame: Frame) -> bool:
-        transaction = self._known(_transaction_name(frame))
-        del self._transactions[_transaction_name(frame)]
-        self._core.call(lambda engine, now: engine.rollback(transaction, now))
-        return False
+    def _end_transaction(self, frame: Frame) -> None:
+        name = _transaction_name(frame)
+        transaction = self._known(name)
+        del self._transactions[name]
+        end = Engine.commit if frame.command == "COMMIT" else Engine.rollback
+        self._core.call(lambda engine, now: end(engine, transaction, now))
 
     def _disconnect(self, frame: Frame) -> bool:
         self.end()
@@ -313,10 +302,9 @@ class StompServerSession:
         return None if name is None else self._known(name)
 
     def _known(self, name: str) -> Transaction:
-        try:
-            return self._transactions[name]
-        except KeyError:
-            raise ProtocolError(f"Invalid transaction id: {name}") from None
+        if name not in self._transactions:
+            raise ProtocolError(f"Invalid transaction id: {name}")
+        return self._transactions[name]
 
     def _receipt(self, receipt: bytes | None) -> None:
         if receipt is not None:

@@ -11,7 +11,6 @@ from typing import Final, TypeAlias
 from redelivery.broker.core import BrokerClosedError, Core
 from redelivery.broker.engine.subscriptions import Dispatch, Ending
 from redelivery.broker.servers.client import ClientSocket
-from redelivery.broker.servers.listener import Client
 from redelivery.broker.servers.stomp.bodies import LARGE, LargeFrame, PartsReader
 from redelivery.broker.servers.stomp.refusals import HangUpError
 from redelivery.broker.servers.stomp.session import StompServerSession
@@ -33,7 +32,7 @@ _BEAT_EARLY: Final = 0.7  # of the interval that the client wants
 class StompSocket(ClientSocket):
     """Used by the listener's thread only, but for `dispatch` and `wake`."""
 
-    def __init__(self, sock: socket.socket, core: Core, name: str, wake: Callable[[Client], None]) -> None:
+    def __init__(self, sock: socket.socket, core: Core, name: str, wake: Callable[[ClientSocket], None]) -> None:
         super().__init__(sock, core)
         self.session = StompServerSession(core, name, self)
         self._wake = wake

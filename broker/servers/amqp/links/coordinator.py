@@ -78,19 +78,15 @@ class CoordinatorLink(IncomingLink):
 
     def execute(self, command: LinkCommand) -> None:
         """See `BrokerLink.execute`."""
-        if isinstance(command, Declare):
-            handle = self.waiting(command.delivery)
-            if handle is not None:
+        if not isinstance(command, (Declare, Discharge)):
+            super().execute(command)
+        elif (handle := self.waiting(command.delivery)) is not None:
+            if isinstance(command, Declare):
                 finish_declared(handle, self.session.transactions.declare(self.number))
-                self.answered(command.delivery)
-        elif isinstance(command, Discharge):
-            handle = self.waiting(command.delivery)
-            if handle is not None:
+            else:
                 self.session.transactions.discharge(command.transaction, fail=command.fail)
                 finish(handle, ACCEPTED)
-                self.answered(command.delivery)
-        else:
-            super().execute(command)
+            self.answered(command.delivery)
 
     def refuse(self, command: LinkCommand, error: JMSError) -> None:
         """See `BrokerLink.refuse`: a commit that is refused is rolled back."""
