@@ -9,42 +9,15 @@ from __future__ import annotations
 import os
 import ssl
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from redelivery.model.errors import ConfigError
+from redelivery.spark.options.query import BrokerOptions
 
 _LONGEST: Final = 65_536  # bytes of a password's file
 
 
-class Credentials(Protocol):
-    """The options that say who connects."""
-
-    @property
-    def password(self) -> str | None:
-        """The password itself."""
-
-    @property
-    def password_file(self) -> str | None:
-        """The file that has it."""
-
-    @property
-    def password_env(self) -> str | None:
-        """The environment's variable that has it."""
-
-    @property
-    def tls_ca(self) -> str | None:
-        """The file of the certificates that are trusted."""
-
-    @property
-    def tls_cert(self) -> str | None:
-        """The file of the client's certificate."""
-
-    @property
-    def tls_key(self) -> str | None:
-        """The file of its key."""
-
-
-def read_password(options: Credentials) -> str | None:
+def read_password(options: BrokerOptions) -> str | None:
     """The password. Raises ConfigError: its file or variable is not here."""
     if options.password_env is not None:
         found = os.environ.get(options.password_env)
@@ -72,7 +45,7 @@ def read_password(options: Credentials) -> str | None:
     return text
 
 
-def tls_context(options: Credentials) -> ssl.SSLContext | None:
+def tls_context(options: BrokerOptions) -> ssl.SSLContext | None:
     """An SSLContext with these certificates, which verifies; None: the system's. Raises ConfigError."""
     if options.tls_ca is None and options.tls_cert is None:
         return None
@@ -85,16 +58,11 @@ def tls_context(options: Credentials) -> ssl.SSLContext | None:
         cert = _file("tlsCert", options.tls_cert)
         key = None if options.tls_key is None else _file("tlsKey", options.tls_key)
         try:
-            context.load_cert_chain(cert, key, _no_phrase)
+            context.load_cert_chain(cert, key, lambda: "")  # an empty pass phrase: nobody is there to type one
         except OSError as error:
             files = f"tlsCert={str(cert)!r}" + ("" if key is None else f", tlsKey={str(key)!r}")
             raise ConfigError(f"{files}: no certificate with its key (PEM, without a pass phrase): {error}") from error
     return context
-
-
-def _no_phrase() -> str:
-    """Nobody is there to type one."""
-    return ""
 
 
 def _file(name: str, given: str) -> Path:

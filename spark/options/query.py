@@ -31,8 +31,8 @@ _ORDERED: Final = (  # the first may not be more than the second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class _Options:
-    """The options that all three have. Pickled to executors; no password is in the repr."""
+class BrokerOptions:
+    """The options of all three: which broker, and who logs in. Pickled to executors; no password is in the repr."""
 
     url: str
     username: str | None
@@ -62,7 +62,7 @@ class _Options:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class BrowseOptions(_Options):
+class BrowseOptions(BrokerOptions):
     """The options of ``spark.read``. ``destinations``: queues; none is a pattern."""
 
     destinations: tuple[Destination, ...]
@@ -84,7 +84,7 @@ class BrowseOptions(_Options):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SinkOptions(_Options):
+class SinkOptions(BrokerOptions):
     """The options of ``df.write`` and ``df.writeStream``. ``ttl``: seconds, 0 for never; ``max_reconnect_time``:
     seconds.
 
@@ -109,7 +109,7 @@ class SinkOptions(_Options):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SourceOptions(_Options):
+class SourceOptions(BrokerOptions):
     """The options of ``spark.readStream``; every duration in seconds.
 
     ``destinations``: what is consumed, at least one. ``dead_letter_queue``: a queue's name, None for the broker's own

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 import redelivery
 from redelivery.client.entry.sync import Connection
@@ -22,10 +22,12 @@ from redelivery.policies.dead_letters import DeadLetterStrategy
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.reconnect import NO_LIMIT, ReconnectPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.spark.options.credentials import Credentials, read_password, tls_context
+from redelivery.spark.options.credentials import read_password, tls_context
+from redelivery.spark.options.query import SinkOptions, SourceOptions
 from redelivery.transports.failover import is_failover, parse_failover_url
 from redelivery.transports.wire.clock import monotonic
 
+Reconnecting: TypeAlias = SourceOptions | SinkOptions
 LOST = (ConnectError, ConnectionLostError, RequestTimeoutError)  # what a new connection may cure
 _LONGEST_WAIT: Final = 10.0  # seconds
 _SEND_TIMEOUT: Final = 30.0  # seconds that a send waits for a connection that is away
@@ -33,28 +35,8 @@ _CLIENT_ID_HELD: Final = 90.0  # seconds in which every broker has noticed that 
 _CONNECT_TIMEOUT, _CLOSE_TIMEOUT = 10.0, 15.0
 
 
-class BrokerOptions(Credentials, Protocol):
-    """The options that say where the broker is."""
-
-    @property
-    def url(self) -> str:
-        """The broker's."""
-
-    @property
-    def username(self) -> str | None:
-        """The name of the user that logs in."""
-
-    @property
-    def dialect(self) -> str:
-        """The broker's kind, or ``auto``."""
-
-    @property
-    def max_reconnect_time(self) -> float:
-        """Seconds after which a broker that cannot be reached fails the query."""
-
-
 def connect(
-    broker: BrokerOptions,
+    broker: Reconnecting,
     *,
     stopped: threading.Event | None = None,
     comes_back: bool = False,
@@ -136,7 +118,7 @@ def connected_to(connection: redelivery.Connection) -> int:
     return names.index(core.dialer.last) if core.dialer.last in names else 0
 
 
-def check_reachable(connection: redelivery.Connection, broker: BrokerOptions, error: JMSError) -> None:
+def check_reachable(connection: redelivery.Connection, broker: Reconnecting, error: JMSError) -> None:
     """Raise ConnectError where the connection does not come back after ``error``; the text names the broker."""
     try:
         connection.check_open("receive")
@@ -144,7 +126,7 @@ def check_reachable(connection: redelivery.Connection, broker: BrokerOptions, er
         raise _unreachable(connection, broker, error) from error
 
 
-def _unreachable(connection: redelivery.Connection, broker: BrokerOptions, error: JMSError) -> ConnectError:
+def _unreachable(connection: redelivery.Connection, broker: Reconnecting, error: JMSError) -> ConnectError:
     seconds = f"{broker.max_reconnect_time:g} s (maxReconnectTime)"
     return ConnectError(f"{connection.url} could not be reached for {seconds}: {error}")
 
