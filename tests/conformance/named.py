@@ -32,6 +32,7 @@ _UNSEEN: Final = {"refusals": "over STOMP who may not send to activemq.managemen
 _UNCOUNTED: Final = {
     "redelivered after a close": "what a closed consumer had is not counted, as by Artemis' own clients"
 }
+_AS_OVER_STOMP: Final = {each: KINDS["stomp-artemis"].cannot[each] for each in (*_UNCOUNTED, "lists beyond the window")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +52,13 @@ class Place:
     def kind(self) -> Kind:
         """Its pair's, and what that cannot do under this file."""
         usual = KINDS[self.pair]
-        more = _UNCOUNTED if self.pair == "vm" else {}
+        more = {"vm": _UNCOUNTED, "stomp-embedded": _AS_OVER_STOMP}.get(self.pair, {})
         if self.pair == "stomp-artemis" and self.names in ("address", "queue"):
             more = _UNSEEN
-        return replace(usual, cannot={**usual.cannot, **_NO_INDIVIDUAL, **more})
+        cannot = {**usual.cannot, **_NO_INDIVIDUAL, **more}
+        if self.pair == "stomp-embedded":
+            del cannot["the count of an unseen message"]  # which is Classic's: here nothing is counted at a close
+        return replace(usual, cannot=cannot)
 
     @property
     def broker(self) -> str | None:

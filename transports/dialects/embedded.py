@@ -100,6 +100,7 @@ def as_broker(other: Dialect) -> Dialect:
             needs_extra_subscription=acks.needs_extra_subscription,
             nack_is_poison=acks.nack_is_poison,
             parks=acks.parks,
+            releases_as_new=acks.releases_as_new,
         ),
         amqp=replace(
             _AMQP,

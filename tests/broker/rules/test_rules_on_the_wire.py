@@ -82,6 +82,23 @@ def test_a_client_sees_whose_rules_they_are(tmp_path: Path, text: str, name: str
         assert connection.metadata.capabilities.native_poison is poisons
 
 
+@pytest.mark.parametrize("text", [artemis(), HORNETQ], ids=["artemis", "hornetq"])
+def test_what_a_closed_consumer_had_is_flagged_as_redelivered_to_the_same_connection(tmp_path: Path, text: str) -> None:
+    """Which the client remembers, as at the real one, whose UNSUBSCRIBE releases it as new."""
+    with (
+        broker(tmp_path, text, stomp_port=0) as running,
+        redelivery.connect(running.stomp_url) as connection,
+        connection.session("transacted") as session,
+    ):
+        running.send("orders", "a")
+        for redelivered in (False, True):
+            with session.consumer("orders") as consumer:
+                message = consumer.receive(timeout=5)
+                assert message is not None
+                assert (message.body, message.redelivered) == ("a", redelivered)
+            session.rollback()
+
+
 @promise("qpid-rollback-only")
 @promise("qpid-maximum")
 @pytest.mark.parametrize("mode", ["transacted", "client"])
