@@ -3,7 +3,8 @@
 It answers where the client waits to read, over a real loopback socket: no scheduler decides what is measured, so that a
 few percent can be seen on a machine that does other things too. A case is one of `benchmarks.ours`; ``amqp-CASE`` is
 measured at a fake peer that is another process, so that a scheduler is in the numbers: it decides how many messages an
-answer is for, and which thread reads it. ``amqp-CASE-in-thread`` is the same with a peer in the client's thread.
+answer is for, and which thread reads it. So is ``tls-CASE``, STOMP over TLS. ``amqp-CASE-in-thread`` is ``amqp-CASE``
+with a peer in the client's thread.
 """
 
 from __future__ import annotations
@@ -157,8 +158,8 @@ def measure(
         return _floor(case, part)
     protocol = "amqp" if case.startswith("amqp-") else "stomp"
     its = case.removeprefix("amqp-").removesuffix("-in-thread")
-    if protocol == "amqp" and not case.endswith("-in-thread"):
-        return _beside(its, part, how, profiler)
+    if case.startswith("tls-") or (protocol == "amqp" and not case.endswith("-in-thread")):
+        return _beside(protocol, case, part, how, profiler)
     with closing(Peer(protocol)) as peer:
         url = f"{protocol}://127.0.0.1:{peer.port}"
         if how == "asyncio":
@@ -212,10 +213,11 @@ async def _measured_loop(
     return found
 
 
-def _beside(case: str, part: int, how: str, profiler: Profile | None) -> list[float]:
-    """Return the same over AMQP, at a fake peer in a process of its own; each part has a connection of its own."""
+def _beside(protocol: str, name: str, part: int, how: str, profiler: Profile | None) -> list[float]:
+    """Return the same at a fake peer in a process of its own; each part has a connection of its own."""
+    kind, _, case = name.partition("-")
     found = []
-    with fake_place("amqp") as place:
+    with fake_place(protocol, tls=kind == "tls") as place:
         for number in range(PARTS + 1):
             queue = place.prepare(0 if case.startswith("send") else part)
             profiling = profiler if number else None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import Any, Final, Protocol
+from unittest.mock import patch
 from uuid import uuid4
 
 import redelivery
@@ -85,10 +88,10 @@ class FakePlace:
 
     broker = FAKE
 
-    def __init__(self, protocol: str, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, protocol: str, process: subprocess.Popen[bytes], scheme: str) -> None:
         self.protocol, self.process = protocol, process
         self.title = "fake peer"
-        self.url = f"{protocol}://127.0.0.1:{int(read_line(process, 'the fake peer'))}"
+        self.url = f"{scheme}://127.0.0.1:{int(read_line(process, 'the fake peer'))}"
 
     def prepare(self, messages: int, size: int = 1024, kind: str = "text") -> str:
         return f"bench.{messages}.{size}.{kind}"
@@ -106,14 +109,27 @@ class FakePlace:
 
 
 @contextmanager
-def fake_place(protocol: str) -> Iterator[FakePlace]:
-    """Start a fake peer, and stop it."""
+def fake_place(protocol: str, *, tls: bool = False) -> Iterator[FakePlace]:
+    """Start a fake peer, and stop it. With TLS, this process takes its certificate for one of an authority."""
     command = [sys.executable, "-m", f"benchmarks.peers.{protocol}"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as process:  # noqa: S603  a fixed command
-        try:
-            yield FakePlace(protocol, process)
-        finally:
-            process.terminate()
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ):
+        if tls:
+            os.environ["SSL_CERT_FILE"] = _certificate(folder)
+            command.append(os.environ["SSL_CERT_FILE"])
+        with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as process:  # noqa: S603  a fixed command
+            try:
+                yield FakePlace(protocol, process, f"{protocol}+ssl" if tls else protocol)
+            finally:
+                process.terminate()
+
+
+def _certificate(folder: str) -> str:
+    """Return a file of a certificate that nobody has signed, for 127.0.0.1, and its key."""
+    file, key = f"{folder}/peer.pem", ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    whose = ("-subj", "/CN=fake peer", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2")
+    command = ["openssl", "req", "-x509", *key, *whose, "-keyout", file, "-out", file]
+    subprocess.run(command, check=True, capture_output=True, timeout=ANSWER_TIMEOUT)  # noqa: S603  # of this module
+    return file
 
 
 class BrokerPlace:

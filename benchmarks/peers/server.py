@@ -6,6 +6,8 @@ import json
 import os
 import select
 import socket
+import ssl
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
@@ -84,12 +86,15 @@ class Server(ABC):
                     self.out[0] = self.out[0][sent:]
                     return
                 self.out.popleft()
-        except BlockingIOError:
+        except (BlockingIOError, ssl.SSLWantWriteError):
             return
 
     def read(self) -> bool:
         """Take what came and write the answers; False at the end of the stream."""
-        data = self.socket.recv(READ)
+        try:
+            data = self.socket.recv(READ)
+        except ssl.SSLWantReadError:  # a part of a record
+            return True
         if not data:
             return False
         self.take(self.rest + data if self.rest else data)
@@ -99,9 +104,14 @@ class Server(ABC):
 
 
 def listen(kind: type[Server]) -> None:
-    """Serve every connection until killed; the first line written is the port."""
+    """Serve every connection until killed; the first line written is the port. An argument is its certificate: TLS."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    for certificate in sys.argv[1:]:
+        tls.load_cert_chain(certificate)
     with socket.create_server(("127.0.0.1", 0)) as server:
         print(server.getsockname()[1], flush=True)
         while True:
             connection, _ = server.accept()
+            if sys.argv[1:]:
+                connection = tls.wrap_socket(connection, server_side=True)
             threading.Thread(target=kind(connection).serve, daemon=True).start()

@@ -39,8 +39,9 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="m
 needs_spark = pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="pyspark is not installed")
 AT_PEERS = [name for name in cases.names() if f"/{FAKE}/" in name]
 AWAITED = [pytest.param(case, "asyncio", marks=LONG) for case in cpu_page.IN_LOOP if case != "auto-many"]
+FIRST = ("auto", "amqp-auto", "tls-auto")
 MEASURED = [
-    *(pytest.param(case, "main", marks=() if case in ("auto", "amqp-auto") else LONG) for case in targets.MESSAGE),
+    *(pytest.param(case, "main", marks=() if case in FIRST else LONG) for case in targets.MESSAGE),
     ("auto-many", "asyncio"),
     *AWAITED,
     ("send", "thread"),
