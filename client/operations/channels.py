@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger import ConsumerState, Detach
 from redelivery.client.observing.near_limits import NearLimits
 from redelivery.client.observing.traced import session_tracer
 from redelivery.client.session.inbox import WeakSessionEvents
@@ -76,6 +76,12 @@ def attach_link(s: SessionState, link: Link[ConsumerState]) -> Flow[None]:
         s.near = s.near or NearLimits(s.number, s.lines, s.observed)
         s.near.attached(link)
         s.near.arrived(link.consumer.ready)  # while the limit was asked for
+
+
+def renew_link(s: SessionState, consumer: ConsumerState) -> None:
+    """`attach_link` has no answer, or was interrupted: the next link is attached, what came by this one is nobody's."""
+    s.ledger.orders.append(Detach(consumer.link))
+    consumer.renew()
 
 
 def _open(s: SessionState, transport: Transport, *, client_id: bool) -> Flow[None]:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Final
 
 from redelivery.client.arguments import check_evaluates, check_selector
-from redelivery.client.ledger import ConsumerState, Detach
+from redelivery.client.ledger import ConsumerState
 from redelivery.client.ledger.stages import OPEN
 from redelivery.client.lifecycle import SessionStage
 from redelivery.client.observing.log_lines import CONNECTIONS
-from redelivery.client.operations.channels import attach_link, begins_late, open_next
+from redelivery.client.operations.channels import attach_link, begins_late, open_next, renew_link
 from redelivery.client.operations.resend import away, send_again, send_deferred, unanswered
 from redelivery.client.session.state import SessionState
 from redelivery.client.session.subscriptions import begins_anew
@@ -183,16 +183,14 @@ def _ended(s: SessionState, consumer: ConsumerState, error: JMSError) -> None:
 
 
 def _attach(s: SessionState, consumer: ConsumerState) -> Flow[None]:
-    link = consumer.link
     try:
         # it may be another broker than the one before
-        check_evaluates(s.epoch.transport.peer, check_selector(link.spec.selector))
-        yield from attach_link(s, link)
+        check_evaluates(s.epoch.transport.peer, check_selector(consumer.link.spec.selector))
+        yield from attach_link(s, consumer.link)
     except ConnectionLostError:
         raise
     except (RequestTimeoutError, GeneratorExit):
-        consumer.renew()  # or interrupted: the next one is attached, and what comes of this one is nobody's
-        s.ledger.orders.append(Detach(link))
+        renew_link(s, consumer)
         raise
     except JMSError as error:
         _ended(s, consumer, error)

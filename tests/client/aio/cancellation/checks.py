@@ -58,13 +58,15 @@ def _watch_stomp(patch: pytest.MonkeyPatch, wrong: list[str]) -> None:
 def _watch_amqp(patch: pytest.MonkeyPatch, wrong: list[str]) -> None:
     from redelivery.broker.servers.amqp.commands import Command, Settle
     from redelivery.broker.servers.amqp.session import AmqpServerSession
+    from redelivery.transports.amqp.links.dispositions import RELEASED
 
     execute, refuse = AmqpServerSession.execute, AmqpServerSession.refuse
 
     def _execute(session: Any, command: Command) -> None:
         if isinstance(command, Settle):
             link = session._links.get(command.link)
-            if link is None or command.delivery not in link._unsettled:
+            crossed = link is None and command.outcome.kind == RELEASED  # with our detach
+            if not crossed and (link is None or command.delivery not in link._unsettled):
                 wrong.append(f"settled what is not in flight: {command}")
         execute(session, command)
 
