@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.operate.test_conversions import SOURCES
+from tests.policies.readers.documents import read
 from tests.policies.writers.generated import RULES
 from tests.run.forms import brief, examples
 
@@ -105,6 +106,16 @@ def test_a_conversion_makes_the_queues_that_it_names(source: str, to: str) -> No
     policies = SOURCES[source][0]
     if policies.format != to:
         assert UNMADE[to](convert(policies, to).text) == set()
+
+
+@pytest.mark.parametrize("order", [("anycast", "multicast"), ("multicast", "anycast")])
+def test_a_queue_that_a_file_of_artemis_makes_twice_is_one(order: tuple[str, str]) -> None:
+    """Seen on Artemis 2.44: it is multicast, in either order."""
+    queues = "".join(f'<{each}><queue name="nine"/></{each}>' for each in order)
+    policies = read(f'<core><addresses><address name="nine">{queues}</address></addresses></core>', "broker.xml")
+    made = convert(policies, "artemis_properties").text
+    assert made.split() == ['addressConfigurations."nine".queueConfigs."nine".routingType=MULTICAST']
+    assert read_content(made.encode(), "converted").rules == policies.rules
 
 
 # Clients have no queues, and the values of a chart hold no more than it puts into its templates, which is refused.

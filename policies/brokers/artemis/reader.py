@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from redelivery.policies.brokers.artemis.bound import BoundQueue, Routing
+from redelivery.policies.brokers.artemis.bound import BoundQueue, Routing, in_order
 from redelivery.policies.brokers.artemis.decisive import ADDRESS_SETTINGS, QUEUES, skip_decisive
 from redelivery.policies.brokers.artemis.names import CONCERNS, HORNETQ_NAMES, NAMES, WILDCARDS
 from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules
@@ -69,7 +69,7 @@ def read_artemis(root: Element, report: ReadingReport, dialect: str = "artemis")
     return ArtemisRules(
         dialect=dialect,
         entries=tuple(_entries(core, report, dialect, wildcards)),
-        queues=tuple(sorted(_queues(core, report), key=lambda each: (each.address, each.routing, each.name))),
+        queues=in_order(_queues(core, report)),
         wildcards=wildcards,
         lists_queues=not part,
         persist_delivery_count_before_delivery=bool(_of_core(core, _PERSISTS, FLAG, report)),

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Final
 
 from redelivery.model.errors import ConfigError
-from redelivery.policies.brokers.artemis.bound import BoundQueue, Routing
+from redelivery.policies.brokers.artemis.bound import BoundQueue, Routing, in_order
 from redelivery.policies.brokers.artemis.names import CAMEL_NAMES, CONCERNS, NAMES, written
 from redelivery.policies.brokers.artemis.rules import ArtemisRules
 from redelivery.policies.brokers.artemis.wildcards import DEFAULT_WILDCARDS
@@ -59,7 +59,7 @@ def read_helm(root: Json, report: ReadingReport) -> ArtemisRules:
     given = ((name, value.text, value.place) for name, value in core.items())
     return ArtemisRules(
         entries=tuple(each for each in entries if each is not None),
-        queues=tuple(sorted(_queues(values), key=lambda each: (each.address, each.routing, each.name))),
+        queues=in_order(_queues(values)),
         **report.settings(_OF_CORE, given, "core", concerns=CONCERNS).fields if core.value else {},
     )
 

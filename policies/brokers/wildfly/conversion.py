@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from redelivery.policies.brokers.artemis.bound import BoundQueue
+from redelivery.policies.brokers.artemis.bound import BoundQueue, in_order
 from redelivery.policies.brokers.artemis.conversion import to_hornetq
 from redelivery.policies.brokers.artemis.rules import JMS_QUEUE
 from redelivery.policies.brokers.patterns import Losses
@@ -21,6 +21,6 @@ def to_wildfly(policies: BrokerPolicies, losses: Losses) -> WildFlyRules:
     queues = [*found.queues, *(BoundQueue(each, each, "anycast") for each in missing)]
     return WildFlyRules(
         entries=found.entries,
-        queues=tuple(sorted(queues, key=lambda each: (each.address, each.routing, each.name))),
+        queues=in_order(queues),
         persist_delivery_count_before_delivery=found.persist_delivery_count_before_delivery,
     )

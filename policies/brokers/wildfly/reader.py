@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, cast
 
-from redelivery.policies.brokers.artemis.bound import BoundQueue, Routing
+from redelivery.policies.brokers.artemis.bound import BoundQueue, Routing, one_of_a_name
 from redelivery.policies.brokers.artemis.decisive import ADDRESS_SETTINGS, skip_decisive
 from redelivery.policies.brokers.artemis.names import CONCERNS
 from redelivery.policies.brokers.artemis.reader import is_match
@@ -104,7 +104,7 @@ def _rules(server: _Server, report: ReadingReport) -> WildFlyRules:
     return WildFlyRules(
         dialect=server.dialect,
         entries=tuple(_entries(server, report)),
-        queues=tuple(dict.fromkeys(queues)),
+        queues=one_of_a_name(queues),
         persist_delivery_count_before_delivery=_persists(server.element, report),
         server=server.element.attributes.get("name", "default"),
         topics=tuple(dict.fromkeys(each.attributes["name"] for each in topics if each.attributes.get("name"))),
