@@ -20,7 +20,7 @@ from redelivery import RedeliveryPolicy, SharedDeadLetterStrategy
 from redelivery.broker import EmbeddedBroker
 
 REASONS = (
-    *("dlqDeliveryFailureCause", "dlqDeliveryCount"),
+    *("dlqDeliveryFailureCause", "dlqDeliveryCount", "dlqFailedAt", "dlqPassport"),
     *("originalDestination", "originalDeliveryMode", "originalExpiration"),
 )
 

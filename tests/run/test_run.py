@@ -276,7 +276,7 @@ def test_children_of_a_run_that_ignores_ctrl_c_do_not(run: Run) -> None:
         result = run("-k", "test_children")
     finally:
         signal.signal(signal.SIGINT, before)
-    result.assert_outcomes(passed=1, deselected=13 + 3)
+    result.assert_outcomes(passed=1, deselected=15)
 
 
 WITHOUT_LIBRARIES = """

@@ -14,7 +14,7 @@ from redelivery.client.ledger import Ledger
 from redelivery.model.modes import AckMode
 
 SETTINGS = settings(
-    max_examples=1000,
+    max_examples=5000,
     stateful_step_count=30,
     derandomize=True,
     database=None,

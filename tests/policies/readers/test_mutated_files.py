@@ -99,6 +99,7 @@ WORDS = (
     ),
 )
 MANY = {name: 6_250 for name in ("artemis properties", "artemis JSON", "wildfly", "wildfly HornetQ")}
+CLIENTS = ("spring", "spring_boot", "spring_boot properties")  # whose policies no broker has
 CLIENT = redelivery.RedeliveryPolicy(maximum_redeliveries=2)
 LONGEST = 5.0  # seconds for one file, on a machine that does other things too
 
@@ -233,4 +234,4 @@ def test_an_embedded_broker_starts_with_a_changed_file_or_is_a_config_error(name
                 with redelivery.connect(broker.vm_url) as connection, connection.session() as session:
                     session.consumer("orders.eu")
             started += 1
-    assert started > 0
+    assert (started > 0) == (name not in CLIENTS)
