@@ -76,7 +76,7 @@ def test_expired_messages_of_classic_s_individual_strategy_get_a_queue_of_artemi
         for number in (1, 2):  # the second one finds the queue
             session.producer("doc.a").send(f"late {number}", ttl=0.1)
             eventually(lambda: getattr(artemis_queues(connection).get(letters), "messages", 0) == number)  # noqa: B023  # at once
-        with session.consumer(f"ActiveMQ.DLQ::{letters}") as consumer:
+        with session.consumer(f"ActiveMQ.DLA::{letters}") as consumer:
             assert [
                 message.body for message in (consumer.receive(timeout=10), consumer.receive(timeout=10)) if message
             ] == [

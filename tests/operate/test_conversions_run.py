@@ -44,6 +44,7 @@ def in_artemis(text: str, at: Site) -> str:
         f"<acceptor name='{each}'>tcp://{at.host}:{at.ports[each]}</acceptor>" for each in ("amqp", "openwire", "stomp")
     )
     usual = "<name>a</name><persistence-enabled>false</persistence-enabled><security-enabled>false</security-enabled>"
+    usual += "<message-expiry-scan-period>500</message-expiry-scan-period>"
     ours = f'<core xmlns="urn:activemq:core">{usual}<acceptors>{"".join(ports)}</acceptors>'
     return text.replace('<core xmlns="urn:activemq:core">', ours)
 

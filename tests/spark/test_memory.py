@@ -1,4 +1,7 @@
-"""The memory that receiver=driver needs for large bodies: three times its 64 MiB, and what was imported."""
+"""The memory that receiver=driver needs for large bodies: three times its 64 MiB, and what was imported.
+
+Over STOMP the embedded broker's window counts messages only: 100 of them more may have come.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from benchmarks.spark_bounds import MIB, send
 
 from redelivery.broker import EmbeddedBroker
 
-MOST = 3 * 64 + 150  # MiB, at the peak of a process
+MOST = {"amqp": 3 * 64 + 150, "stomp": 3 * 64 + 100 + 150}  # MiB, at the peak of a process
 
 
 @pytest.mark.long_form
@@ -21,4 +24,4 @@ def test_bodies_of_a_mib(broker: EmbeddedBroker, protocol: str) -> None:
     send(url, queue, 250, MIB)
     (found,) = in_process(f"spark_bounds.one('large', {url!r}, {queue!r})").values()
     assert found["messages"] == 250
-    assert found["rss_peak_mib"] <= MOST
+    assert found["rss_peak_mib"] <= MOST[protocol]
