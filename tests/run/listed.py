@@ -30,7 +30,7 @@ ONE_OF_A_PROTOCOL: Final = (
 KILLS: Final = ("test_kills.py",)  # which name their pair otherwise
 TRACES: Final = "traces/test_traces.py"
 # Of the first form: the rooms whose tests say a rule once for each protocol, and files of them that mean each protocol;
-# what names one; and the files that it leaves out, as they test tests, benchmarks or packages, or start programs.
+# what names one; and the files that it leaves out, as they test tests, examples or benchmarks, or start programs.
 ONCE: Final = ("cli", "client", "conformance", "otel", "traces")
 EACH: Final = ("test_raw_bodies.py", "test_uncopyable.py")
 SHELLS: Final = ("threads", "asyncio", "uvloop")
@@ -42,7 +42,7 @@ NOT_FIRST: Final = (
     *("test_planted*.py", "test_trace_*.py", "test_table.py", "test_structure.py"),
     *("test_store_kill.py", "test_store_memory.py", "test_store_points.py", "test_letters_without_broker.py"),
     *("test_real_brokers.py", "test_broker_ports.py", "test_*_live.py", "test_amqp_qpid_jms.py", "test_java_client.py"),
-    *("test_demo_spark.py", "test_torn_transactions.py", "tests/examples/test_docs.py", "test_pyright.py"),
+    *("test_demo_spark.py", "test_torn_transactions.py", "tests/examples/test_*.py", "test_pyright.py", "test_soak.py"),
 )
 # Of files that try the same again and again, or with every pair of many values, one in so many.
 FEW: Final = {
@@ -56,11 +56,9 @@ ONE_OF: Final = {
     "test_broker.py": "test_it_keeps_messages_and_stops_cleanly",
     "test_command_line.py": "test_version",
     "test_demo_outage.py": "test_it_takes_no_broker_of_yours",
-    "test_examples.py": "test_test_your_handler",
     "test_plugin_fixture.py": "test_each_test_has_a_broker_of_its_own",
     "test_process_end.py": "test_a_process_that_ends_is_not_held_up_by_open_connections",
     "test_run.py": "test_another_broker_than_the_apps_own",
     "test_store_alone.py": "test_the_lock_is_gone_after_a_kill",
-    "test_worker.py": "test_it_goes_on_after_a_lost_connection",
     "test_terminal.py": "test_what_cannot_be_seen_is_shown_by_its_number",
 }

@@ -65,6 +65,7 @@ def libraries(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.short_form
 def test_a_zip_without_metadata_has_the_built_in_transports(archive: Path, libraries: Path) -> None:
     program = _PROGRAM.format(first=[str(archive), str(libraries)])
     command = [sys.executable, "-I", "-S", "-c", program]
