@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
@@ -41,6 +42,14 @@ def handled(number: int, handler: Callable[[int, FrameType | None], Any]) -> Ite
 
 def leave(*_: object) -> None:
     sys.exit(3)
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No connection that a fixture of another file still holds in this process has a part in it."""
+    monkeypatch.setattr(guard, "_users", weakref.WeakSet[object]())
+    with handled(signal.SIGINT, signal.default_int_handler):
+        yield
 
 
 def test_the_handlers_are_back_when_the_last_connection_is_closed(bench: Bench) -> None:
