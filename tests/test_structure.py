@@ -261,13 +261,7 @@ OUR_OWN = {
     "cli/console.py": {"shown", "listener.getsockname()[1]", "may"},
     "cli/demo/view.py": {"panel", "text", "step.style", "step.now.format(gone=gone, left=max(0.0, seconds - gone))"},
     "cli/dlq/editing.py": {"left"},
-    "cli/dlq/files.py": {
-        "count",
-        "letters",
-        "counting.of(letters)",
-        "sys.stdout",
-        "file",
-    },  # as_json: cli/dlq/files.py
+    "cli/dlq/files.py": {"count", "letters", "counting.of(letters)", "sys.stdout", "file"},  # as_json: cli/dlq/files.py
     "cli/dlq/receipts.py": {"count", "counts[name]", "text"},
     "cli/dlq/shown.py": {"when", "line"},
     "cli/messages.py": {"sent", "body", "body + b'\\n'"},  # what is received, where no terminal is

@@ -158,9 +158,7 @@ def said_by(letters: list[dict[str, Any]]) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "site",
-    [pytest.param(each, marks=() if each in SHORT else pytest.mark.long_form) for each in SITES],
-    indirect=True,
+    "site", [pytest.param(each, marks=() if each in SHORT else pytest.mark.long_form) for each in SITES], indirect=True
 )
 def test_a_letter_of_the_brokers_own_is_proved_and_put_back(site: BrokersLetters, receipts: Path) -> None:
     site.make()

@@ -174,9 +174,7 @@ def story(request: pytest.FixtureRequest) -> Iterator[Story]:
 
 @pytest.mark.timeout(180 if brief() else 1200)
 @pytest.mark.parametrize(
-    "story",
-    [pytest.param(each, marks=() if each in SHORT else pytest.mark.long_form) for each in SITES],
-    indirect=True,
+    "story", [pytest.param(each, marks=() if each in SHORT else pytest.mark.long_form) for each in SITES], indirect=True
 )
 def test_the_operators_story(story: Story, receipts: Path, tmp_path: Path) -> None:
     story.fail()

@@ -119,12 +119,7 @@ def test_an_asynchronous_send_while_the_connection_is_away(site: Site) -> None:
 
 
 def test_a_commit_that_is_refused_as_the_connection_was_lost(site: Site) -> None:
-    at_each_place(
-        lambda: Away(site, AckMode.TRANSACTED, received=True),
-        commit,
-        lambda made: made.takes_all(),
-        EVERY,
-    )
+    at_each_place(lambda: Away(site, AckMode.TRANSACTED, received=True), commit, lambda made: made.takes_all(), EVERY)
 
 
 def test_a_rollback_while_the_connection_is_away(site: Site) -> None:

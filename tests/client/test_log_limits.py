@@ -47,9 +47,7 @@ def test_their_number_is_logged_once_a_minute_and_the_next_ones_come_as_they_are
     assert summaries(caplog) == []
     clock.now += 1
     assert lines.level(logging.WARNING, "another") == logging.WARNING  # any line finds that the minute is over
-    assert summaries(caplog) == [
-        (logging.WARNING, "the listener of orders raised: … 1,235 more in the last 60 s"),
-    ]
+    assert summaries(caplog) == [(logging.WARNING, "the listener of orders raised: … 1,235 more in the last 60 s")]
     assert lines.level(logging.WARNING, "the listener of orders raised") == logging.WARNING
 
 

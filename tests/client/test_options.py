@@ -299,11 +299,7 @@ def test_each_kind_of_consumer_and_the_producer_list_their_keywords_with_their_d
     ],
 )
 def test_an_unknown_keyword_of_a_session_says_which_one_was_meant(method: str, given: str, hint: str) -> None:
-    with (
-        connect("vm://keywords") as connection,
-        connection.session() as session,
-        pytest.raises(TypeError) as caught,
-    ):
+    with connect("vm://keywords") as connection, connection.session() as session, pytest.raises(TypeError) as caught:
         getattr(session, method)("q", **{given: "x"})
     assert str(caught.value).endswith(f"{method}() got an unexpected keyword argument '{given}'{hint}")
 

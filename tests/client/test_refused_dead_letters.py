@@ -12,12 +12,7 @@ from tests.client.shell import receive
 from tests.conformance.blocking import Shell
 
 import redelivery
-from redelivery import (
-    DiscardingDeadLetterStrategy,
-    JMSError,
-    RedeliveryPolicy,
-    SharedDeadLetterStrategy,
-)
+from redelivery import DiscardingDeadLetterStrategy, JMSError, RedeliveryPolicy, SharedDeadLetterStrategy
 from redelivery.broker import EmbeddedBroker
 from redelivery.client.observing.log_lines import FIRST
 from redelivery.events import DeadLettered

@@ -116,10 +116,7 @@ def _peer(capabilities: Capabilities) -> property:
 
 
 def test_a_container_refuses_it_before_it_is_started(broker: EmbeddedBroker) -> None:
-    with (
-        redelivery.connect(broker.vm_url) as connection,
-        pytest.raises(InvalidSelectorError, match="more is needed"),
-    ):
+    with redelivery.connect(broker.vm_url) as connection, pytest.raises(InvalidSelectorError, match="more is needed"):
         connection.listener_container("orders", print, selector="a =")
 
 

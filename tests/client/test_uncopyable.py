@@ -9,12 +9,7 @@ from tests.client.shell import SOON, receive
 from tests.conformance.blocking import Shell
 
 import redelivery
-from redelivery import (
-    Message,
-    MessageFormatError,
-    RedeliveryPolicy,
-    SharedDeadLetterStrategy,
-)
+from redelivery import Message, MessageFormatError, RedeliveryPolicy, SharedDeadLetterStrategy
 from redelivery.broker import EmbeddedBroker
 from redelivery.client.dead_letters import without_unfit
 from redelivery.model.destinations import Queue

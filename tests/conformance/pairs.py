@@ -231,7 +231,7 @@ class Pair:
 
 
 _COPIES: Mapping[str, str] = {
-    "dead letters": "a copy with origin and cause, in one transaction with the ACK where there are transactions",
+    "dead letters": "a copy with origin and cause, in one transaction with the ACK where there are transactions"
 }
 _ARTEMIS_LIKE: Mapping[str, str] = {
     "transactions": "an ACK counts at once there: the SENDs are committed first, then the ACKs leave",

@@ -81,13 +81,7 @@ def test_r8_client_goes_on_with_the_next_until_recover(stage: Stage) -> None:
             message.acknowledge()
 
     seen = listening(consumer, act)
-    assert next_of(seen, 5) == [
-        ("a", 1, False),
-        ("b", 1, False),
-        ("a", 2, True),
-        ("b", 2, True),
-        ("c", 1, False),
-    ]
+    assert next_of(seen, 5) == [("a", 1, False), ("b", 1, False), ("a", 2, True), ("b", 2, True), ("c", 1, False)]
     session.close()
     assert stage.left() == []
 

@@ -98,10 +98,7 @@ def test_parking_each_comes_again_once_with_its_count(stage: Stage, count: int) 
     stage.send(*numbered(count))
     all_are_rolled_back = 1.5 + count / 50  # seconds, on a busy machine
     session, consumer = stage.consuming(
-        AckMode.TRANSACTED,
-        redelivery_policy=delayed(all_are_rolled_back),
-        non_blocking_redelivery=True,
-        prefetch=100,
+        AckMode.TRANSACTED, redelivery_policy=delayed(all_are_rolled_back), non_blocking_redelivery=True, prefetch=100
     )
     for body in numbered(count):
         assert receive(consumer).body == body

@@ -10,26 +10,12 @@ from time import monotonic
 from typing import Final
 
 import pytest
-from tests.conformance.foreign import (
-    Foreign,
-    binary,
-    mapping,
-    properties,
-    section,
-    sequence,
-    string,
-    symbol,
-)
+from tests.conformance.foreign import Foreign, binary, mapping, properties, section, sequence, string, symbol
 from tests.conformance.pairs import Pair
 from tests.conformance.record import ALONE, RABBITMQS
 from tests.conformance.stage import SOON, Stage
 
-from redelivery import (
-    Message,
-    MessageFormatError,
-    RedeliveryPolicy,
-    SharedDeadLetterStrategy,
-)
+from redelivery import Message, MessageFormatError, RedeliveryPolicy, SharedDeadLetterStrategy
 from redelivery.client.dead_letters import readable_copy
 
 ONCE: Final = RedeliveryPolicy(maximum_redeliveries=1, initial_redelivery_delay=0.0, redelivery_delay=0.0)

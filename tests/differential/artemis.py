@@ -77,12 +77,7 @@ MATCHES: Final[Mapping[str, Mapping[str, object]]] = {
 }
 ARTEMIS: Final = (
     _artemis("doubling", "600 ms, doubled, at most 1800; 5 deliveries", delays=(600, 1200, 1800), patience=LONG),
-    _artemis(
-        "default-maximum",
-        "120 ms times 4; the maximum is ten times 120",
-        delays=(120, 480, 1200),
-        patience=LONG,
-    ),
+    _artemis("default-maximum", "120 ms times 4; the maximum is ten times 120", delays=(120, 480, 1200), patience=LONG),
     _artemis("three", "3 deliveries at once"),
     _artemis("ten", "10 deliveries by default"),
     _artemis("endless", "-1: without an end", most=15),
@@ -141,11 +136,7 @@ ARTEMIS: Final = (
 JMS_NO_ROUTE: Final = {"send-to-dla-on-no-route": "true", "dead-letter-address": "jms.queue.DLA.h.no-route"}
 JMS_ADDRESSES: Final[Mapping[str, Mapping[str, object]]] = {
     "three": {"dead-letter-address": "jms.queue.DLA.h.three", "max-delivery-attempts": 3},
-    "delayed": {
-        "dead-letter-address": "jms.queue.DLA.h.delayed",
-        **DOUBLING,
-        "max-delivery-attempts": 5,
-    },
+    "delayed": {"dead-letter-address": "jms.queue.DLA.h.delayed", **DOUBLING, "max-delivery-attempts": 5},
     "removed": {"max-delivery-attempts": 2},
     "endless": {"max-delivery-attempts": -1},
     "expiry-delay": {"expiry-delay": 300, "expiry-address": "jms.queue.EXP.h.expiry-delay"},

@@ -38,11 +38,7 @@ QUEUES: Final[Mapping[str, Mapping[str, object]]] = {
     "expired-routed": {"expiryPolicy": "ROUTE_TO_ALTERNATE", "dead": True},
     # ``alternate``: what it names instead; ``after``: a queue that stands behind it in the file.
     "gone": {"maximumDeliveryAttempts": 2, "alternate": "j.gone_DLQ"},
-    "gone-expired": {
-        "expiryPolicy": "ROUTE_TO_ALTERNATE",
-        "maximumMessageTtl": 300,
-        "alternate": "j.gone-expired_DLQ",
-    },
+    "gone-expired": {"expiryPolicy": "ROUTE_TO_ALTERNATE", "maximumMessageTtl": 300, "alternate": "j.gone-expired_DLQ"},
     "later": {"maximumDeliveryAttempts": 2, "alternate": "j.later_DLQ", "after": "j.later_DLQ"},
     "published": {"maximumDeliveryAttempts": 2, "alternate": "published.DLQ"},
     "consumed": {"maximumDeliveryAttempts": 2, "alternate": "consumed.DLQ"},

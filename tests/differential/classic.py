@@ -135,12 +135,7 @@ CLASSIC: Final = (
 
 GONE: Final = (
     _classic(
-        "classic-gone",
-        "special",
-        "sendToDlqIfMaxRetriesExceeded=false",
-        delays=(1000,),
-        tolerance=600,
-        patience=2.5,
+        "classic-gone", "special", "sendToDlqIfMaxRetriesExceeded=false", delays=(1000,), tolerance=600, patience=2.5
     ),
     _classic("classic-gone", "none", "no policy matches, and fallbackToDeadLetter=false"),
 )

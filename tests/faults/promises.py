@@ -27,11 +27,7 @@ PROMISES: dict[str, Promise] = {
         window=_ACK_AFTER_COMMIT,
         hides=_HIDES,
     ),
-    "stomp-hornetq": Promise(
-        "as stomp-artemis",
-        window=_ACK_AFTER_COMMIT,
-        hides=_HIDES,
-    ),
+    "stomp-hornetq": Promise("as stomp-artemis", window=_ACK_AFTER_COMMIT, hides=_HIDES),
     "stomp-rabbitmq": Promise(
         "COMMIT is not atomic there, so the ACKs follow the confirmed sends: none lost, one output twice where the "
         "two are parted",

@@ -107,9 +107,7 @@ def mortal(request: pytest.FixtureRequest) -> Iterator[RealBroker]:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("way", ["", DEDUPLICATED], ids=["", "deduplicated"])
 @pytest.mark.parametrize(
-    ("mortal", "kind"),
-    [pytest.param(broker_of(kind), kind, id=kind.name) for kind in MORTAL],
-    indirect=["mortal"],
+    ("mortal", "kind"), [pytest.param(broker_of(kind), kind, id=kind.name) for kind in MORTAL], indirect=["mortal"]
 )
 def test_nor_where_the_broker_is_killed_and_started_again(
     mortal: RealBroker, kind: Kind, way: str, opened: ExitStack

@@ -50,10 +50,7 @@ def site(request: pytest.FixtureRequest) -> LetterSite:
 # In the short form each pair has one of the commands, the next one, until each command has had its turn.
 CASES = [
     pytest.param(
-        site,
-        command,
-        id=f"{site}-{command}".replace(" ", "_"),
-        marks=() if number == place else pytest.mark.long_form,
+        site, command, id=f"{site}-{command}".replace(" ", "_"), marks=() if number == place else pytest.mark.long_form
     )
     for place, site in enumerate(SITES)
     for number, command in enumerate(COMMANDS)

@@ -79,10 +79,7 @@ def test_expired_messages_of_classic_s_individual_strategy_get_a_queue_of_artemi
         with session.consumer(f"ActiveMQ.DLA::{letters}") as consumer:
             assert [
                 message.body for message in (consumer.receive(timeout=10), consumer.receive(timeout=10)) if message
-            ] == [
-                "late 1",
-                "late 2",
-            ]
+            ] == ["late 1", "late 2"]
 
 
 @pytest.mark.parametrize("source", ["artemis", "activemq", "qpid", "full"])

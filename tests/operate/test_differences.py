@@ -151,9 +151,7 @@ def test_a_queue_of_a_second_virtual_host_of_rabbitmq_is_compared_too() -> None:
 @pytest.mark.parametrize("match", ["/queue/x", "a,b", "temp-queue://x", "queue://a"])
 def test_an_address_that_no_destination_of_ours_has_is_compared_as_it_stands(match: str) -> None:
     before, after = settings_of(**{match: {"redelivery_delay": 5}}), settings_of(**{match: {"redelivery_delay": 6}})
-    assert [str(each) for each in diff(before, after)] == [
-        f"address-setting {match!r}\n  redelivery-delay: 5 -> 6",
-    ]
+    assert [str(each) for each in diff(before, after)] == [f"address-setting {match!r}\n  redelivery-delay: 5 -> 6"]
     assert diff(before, before) == ()
 
 

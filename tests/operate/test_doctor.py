@@ -133,8 +133,7 @@ def test_dead_letters_that_nobody_reads(
 
 
 @pytest.mark.parametrize(
-    ("messages", "consumers", "expected"),
-    [(9, 0, [("warning", "backlog")]), (9, 2, []), (0, 0, []), (9, None, [])],
+    ("messages", "consumers", "expected"), [(9, 0, [("warning", "backlog")]), (9, 2, []), (0, 0, []), (9, None, [])]
 )
 def test_a_backlog_without_a_consumer(messages: int, consumers: int | None, expected: list[tuple[str, str]]) -> None:
     state = {"orders": ObservedQueue("orders", messages, consumers)}

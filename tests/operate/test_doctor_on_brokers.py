@@ -238,7 +238,7 @@ def test_broker_j_reports_its_rules_at_all_levels(default: str | None) -> None:
         host["queues"].append({"name": r"a/b\c", "type": "standard", "maximumDeliveryAttempts": 4})  # as in a path
         created = {"createdOnPublish": "true", "createdOnConsume": "true", "nodeType": "queue"}
         host["nodeAutoCreationPolicies"] = [
-            {"pattern": "web.*", **created, "attributes": {"maximumDeliveryAttempts": 2}},
+            {"pattern": "web.*", **created, "attributes": {"maximumDeliveryAttempts": 2}}
         ]
         node["virtualHostInitialConfiguration"] = json.dumps(host)
         return json.dumps(document)

@@ -155,12 +155,7 @@ def test_a_selector_that_is_judged_here_sees_the_headers(
     with redelivery.connect(broker.vm_url) as connection:
         with connection.session() as session:
             session.producer(DLQ).send(
-                "wanted",
-                properties={"colour": "red"},
-                priority=7,
-                persistent=False,
-                type="order",
-                correlation_id="c-1",
+                "wanted", properties={"colour": "red"}, priority=7, persistent=False, type="order", correlation_id="c-1"
             )
         weaken(connection, selectors=selectors)
         assert [each.body for each in Selection(DLQ, condition).browse(connection)] == ["wanted"]

@@ -60,14 +60,7 @@ def test_a_client_that_redelivers_by_itself_wins_and_the_product_of_both_is_a_wa
 
 def test_a_client_and_the_redelivery_plug_in_multiply() -> None:
     found = simulate(classic(PLUGIN), "orders.x", CLIENT)
-    assert times(found) == [
-        (0, "first"),
-        (1, "client"),
-        (2, "client"),
-        (7, "broker"),
-        (8, "client"),
-        (9, "client"),
-    ]
+    assert times(found) == [(0, "first"), (1, "client"), (2, "client"), (7, "broker"), (8, "client"), (9, "client")]
     assert (found.total, found.wins, found.ends) == (6, "both", "ActiveMQ.DLQ")
     assert any("2 x 3 = 6 attempts" in each for each in found.warnings)
 
@@ -104,10 +97,7 @@ def test_a_long_sequence_is_listed_to_its_200th_attempt() -> None:
     assert (found.total, len(found.attempts)) == (5000, 200)
 
 
-ADDRESSES: dict[str, dict[str, object]] = {
-    "#": {"dead_letter_address": "DLQ"},
-    "orders.#": {"redelivery_delay": 1000},
-}
+ADDRESSES: dict[str, dict[str, object]] = {"#": {"dead_letter_address": "DLQ"}, "orders.#": {"redelivery_delay": 1000}}
 SOURCES: dict[str, BrokerPolicies] = {
     "artemis": artemis(**ADDRESSES),
     "activemq": classic(

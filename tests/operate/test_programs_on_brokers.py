@@ -89,9 +89,7 @@ def broker_j_file(site: Site) -> str:
     ]
     made = {"maximumDeliveryAttempts": 4, **bound}
     policy = {"pattern": "made\\..*", "nodeType": "Queue", "attributes": made}
-    host["nodeAutoCreationPolicies"] = [
-        {**policy, "createdOnPublish": "true", "createdOnConsume": "true"},
-    ]
+    host["nodeAutoCreationPolicies"] = [{**policy, "createdOnPublish": "true", "createdOnConsume": "true"}]
     node["virtualHostInitialConfiguration"] = json.dumps(host)
     return json.dumps(document)
 

@@ -13,15 +13,7 @@ import pytest
 from tests.run.rabbitmq import SITES, ManagedSite, broker_of, managed_by
 
 import redelivery
-from redelivery import (
-    ConnectError,
-    JMSError,
-    Message,
-    ProtocolError,
-    Queue,
-    SecurityError,
-    UnsupportedError,
-)
+from redelivery import ConnectError, JMSError, Message, ProtocolError, Queue, SecurityError, UnsupportedError
 from redelivery.model.errors import InvalidDestinationError
 from redelivery.testing.brokers.real import RealBroker
 from redelivery.transports.management.rabbitmq import OtherwiseError

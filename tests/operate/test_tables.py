@@ -84,7 +84,7 @@ def test_an_address_of_hornetq_needs_no_queue_of_jms() -> None:
     text = address_settings(**{"a1": {"max_delivery_attempts": 2}, "jms.queue.a1": {"max_delivery_attempts": 4}})
     found = read(text.replace("urn:activemq", "urn:hornetq"))
     assert [found.explain(each).maximum for each in ("address:a1", "a1", "jms.queue.a1", "address:jms.queue.a1")] == [
-        *(2, 4, 4, 4),
+        *(2, 4, 4, 4)
     ]
     assert str(found.explain("jms.queue.a1").destination) == "queue://a1"
 

@@ -94,8 +94,7 @@ def test_individual(options: dict[str, Any], queue_copy: Queue, topic_copy: Topi
 
 @pytest.mark.promise("classic-expired", "classic-non-persistent")
 @pytest.mark.parametrize(
-    "strategy",
-    [BrokerDeadLetterStrategy(), SharedDeadLetterStrategy(), IndividualDeadLetterStrategy()],
+    "strategy", [BrokerDeadLetterStrategy(), SharedDeadLetterStrategy(), IndividualDeadLetterStrategy()]
 )
 def test_expired_and_non_persistent_messages(strategy: Any) -> None:
     kind = type(strategy)

@@ -158,13 +158,7 @@ def test_a_consumer_of_several_queues_finds_the_entries_of_each() -> None:
 
 @pytest.mark.parametrize(
     "keys",
-    [
-        ("a.>", "a.#"),
-        ("a.>", "a.>.>"),
-        ("queue://a", "queue://b,a"),
-        ("a,a",),
-        ("topic://a.*,a.*", "topic://a.*"),
-    ],
+    [("a.>", "a.#"), ("a.>", "a.>.>"), ("queue://a", "queue://b,a"), ("a,a",), ("topic://a.*,a.*", "topic://a.*")],
 )
 def test_the_same_pattern_twice_is_refused(keys: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError, match="hold the pattern"):

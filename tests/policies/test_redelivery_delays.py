@@ -95,10 +95,7 @@ EXPONENTIAL = {"useExponentialBackOff": True}
         ({"initialRedeliveryDelay": 2000, "redeliveryDelay": 3000, "maximumRedeliveryDelay": 10}, [2000, 3000, 3000]),
         (EXPONENTIAL | {"initialRedeliveryDelay": 9000, "maximumRedeliveryDelay": 4000}, [9000, 4000, 4000]),
         # RedeliveryPolicyTest: redeliveryDelay is ignored if the initial delay is above zero; negative means at once
-        (
-            EXPONENTIAL | {"initialRedeliveryDelay": 42, "redeliveryDelay": -100, "backOffMultiplier": 2},
-            [42, 84, 168],
-        ),
+        (EXPONENTIAL | {"initialRedeliveryDelay": 42, "redeliveryDelay": -100, "backOffMultiplier": 2}, [42, 84, 168]),
         ({"initialRedeliveryDelay": 42, "redeliveryDelay": -100}, [42, 0, 0]),
         (EXPONENTIAL | {"initialRedeliveryDelay": -5, "redeliveryDelay": 7, "backOffMultiplier": 2}, [0, 7, 14]),
     ],
@@ -176,13 +173,7 @@ def test_the_closed_form_of_a_very_long_back_off_continues_the_steps() -> None:
     assert all(after / before == pytest.approx(1.0005, rel=1e-6) for before, after in itertools.pairwise(delays))
 
 
-@given(
-    st.integers(0, 10**7),
-    st.integers(0, 10**7),
-    st.floats(0, 50),
-    st.none() | st.integers(0, 10**7),
-    st.booleans(),
-)
+@given(st.integers(0, 10**7), st.integers(0, 10**7), st.floats(0, 50), st.none() | st.integers(0, 10**7), st.booleans())
 def test_without_jitter_the_delay_never_falls_from_the_second_on(
     initial: int, delay: int, multiplier: float, cap: int | None, exponential: bool
 ) -> None:

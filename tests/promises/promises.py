@@ -33,10 +33,7 @@ PROMISES: Final[dict[str, tuple[str, str]]] = {
         "delay 1000, multiplier 1, maximum 15000, factor 0.5, with (-, 0.25), (+, 0.75), (-, 0.05) drawn: "
         "875, 1375, 975",
     ),
-    "artemis-example-setting": (
-        ARTEMIS,
-        "match exampleQueue: multiplier 1.5, delay 5000, factor 0.15, maximum 50000",
-    ),
+    "artemis-example-setting": (ARTEMIS, "match exampleQueue: multiplier 1.5, delay 5000, factor 0.15, maximum 50000"),
     "artemis-journal-records": (
         ARTEMIS,
         "a redelivery writes two journal records; max-redelivery-records=1 is advised with very short delays",
@@ -45,10 +42,7 @@ PROMISES: Final[dict[str, tuple[str, str]]] = {
     "artemis-removal": (ARTEMIS, "without a dead-letter-address the message is removed after the attempts"),
     "artemis-endless-address": (ARTEMIS, "an address may set -1 against a global setting"),
     "artemis-example-dead-letter": (ARTEMIS, "match exampleQueue: dead-letter-address deadLetterAddress, 3 attempts"),
-    "artemis-properties": (
-        ARTEMIS,
-        "dead letters carry _AMQ_ORIG_ADDRESS, _AMQ_ORIG_QUEUE, _AMQ_ORIG_MESSAGE_ID",
-    ),
+    "artemis-properties": (ARTEMIS, "dead letters carry _AMQ_ORIG_ADDRESS, _AMQ_ORIG_QUEUE, _AMQ_ORIG_MESSAGE_ID"),
     "artemis-auto-create": (
         ARTEMIS,
         "auto-create-dead-letter-resources makes the address and a MULTICAST queue DLQ.<address> with the filter "
@@ -138,10 +132,7 @@ PROMISES: Final[dict[str, tuple[str, str]]] = {
     "seen-artemis-unbound": (SEEN, "Artemis: removed without a dead-letter address, or with one that has no queue"),
     "seen-artemis-cap": (SEEN, "Artemis: the maximum comes after collision avoidance, which never exceeds it"),
     "seen-artemis-refused": (SEEN, "Artemis: a collision avoidance factor of 1.5 is refused (AMQ229228)"),
-    "seen-artemis-suffix": (
-        SEEN,
-        "Artemis: prefix and suffix are as written; `DLA::stocks.DLQ` reads such a queue",
-    ),
+    "seen-artemis-suffix": (SEEN, "Artemis: prefix and suffix are as written; `DLA::stocks.DLQ` reads such a queue"),
     "seen-artemis-again": (
         SEEN,
         "Artemis: what fails in a queue that was made for dead letters goes to `DLA::DLQ.DLA`, where it comes back as "

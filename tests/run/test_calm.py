@@ -25,11 +25,7 @@ class Machine:
 
 @pytest.mark.parametrize(
     ("naps", "calm_after"),
-    [
-        ([0.010] * 10, 0.1),
-        ([0.050, *[0.010] * 10], 0.15),
-        ([*[0.010] * 9, 0.050, *[0.010] * 10], 0.24),
-    ],
+    [([0.010] * 10, 0.1), ([0.050, *[0.010] * 10], 0.15), ([*[0.010] * 9, 0.050, *[0.010] * 10], 0.24)],
 )
 def test_it_takes_ten_naps_in_a_row(naps: list[float], calm_after: float) -> None:
     machine = Machine(naps)

@@ -19,9 +19,7 @@ def matrix() -> dict[str, Any]:
     return runpy.run_path(str(SCRIPT))
 
 
-def test_the_oldest_dependencies_are_the_lower_bounds_of_the_library_not_of_its_tools(
-    matrix: dict[str, Any],
-) -> None:
+def test_the_oldest_dependencies_are_the_lower_bounds_of_the_library_not_of_its_tools(matrix: dict[str, Any]) -> None:
     oldest = list(matrix["oldest"]())
     assert "stomp.py==9" in oldest
     assert "python-qpid-proton==0.40" in oldest

@@ -33,9 +33,7 @@ def test_modes(pair, mode): assert pair.broker is None or mode == {"s": "auto", 
 """
 
 
-def test_alike_tests_are_one_in_the_first_form_and_on_real_brokers_one_in_turn(
-    pytester: pytest.Pytester,
-) -> None:
+def test_alike_tests_are_one_in_the_first_form_and_on_real_brokers_one_in_turn(pytester: pytest.Pytester) -> None:
     place = pytester.mkdir("tests") / "client"
     place.mkdir()
     (pytester.path / "test_it.py").unlink()

@@ -191,10 +191,7 @@ def test_linger_ends_a_transaction_although_nobody_asks(
         ({"segmentBytes": "0"}, "from 1 to 1 GiB"),
         ({"segmentBytes": "64 MB/s"}, "'64 MiB'"),
         ({"maxBytesPerBatch": "-1"}, "'64 MiB'"),
-        (
-            {"segmentBytes": "1 MiB", "maxBytesPerBatch": "1 KiB"},
-            "=1 MiB is more than maxBytesPerBatch=1 KiB",
-        ),
+        ({"segmentBytes": "1 MiB", "maxBytesPerBatch": "1 KiB"}, "=1 MiB is more than maxBytesPerBatch=1 KiB"),
         ({"segmentBytes": "1 MiB", "maxPendingBytes": "512 KiB"}, "is more than maxPendingBytes=512 KiB"),
     ],
 )

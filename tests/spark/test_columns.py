@@ -182,7 +182,7 @@ def test_a_converter_makes_the_body() -> None:
     with pytest.raises(MessageFormatError, match=r"the converter returned a int; return bytes, str or None"):
         columns.add(Message("x"))
     assert [(each["body"], each["body_type"]) for each in rows(columns)] == [
-        *((b"text", "text"), (b"bytes", "bytes"), (None, "none")),
+        *((b"text", "text"), (b"bytes", "bytes"), (None, "none"))
     ]
 
 

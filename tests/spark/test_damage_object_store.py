@@ -73,10 +73,7 @@ _SHORT = {(missing, 2), (only_mark_left, 1), (truncated, 0), (empty, 2), (overwr
         "memory",
         pytest.param(
             "s3",
-            marks=[
-                pytest.mark.skipif(bool(_S3), reason=f"not installed: {', '.join(_S3)}"),
-                pytest.mark.long_form,
-            ],
+            marks=[pytest.mark.skipif(bool(_S3), reason=f"not installed: {', '.join(_S3)}"), pytest.mark.long_form],
         ),
     ]
 )

@@ -262,10 +262,7 @@ def _task_id(*rows: Mapping[str, Any], batch: int = 10) -> str:
 
 
 def test_the_id_of_a_task_depends_on_its_rows_and_on_nothing_else() -> None:
-    rows: list[dict[str, Any]] = [
-        {"body": "a", "properties": [("n", "1")]},
-        {"body": "b", "properties": [("n", "2")]},
-    ]
+    rows: list[dict[str, Any]] = [{"body": "a", "properties": [("n", "1")]}, {"body": "b", "properties": [("n", "2")]}]
     usual = _task_id(*rows)
     assert usual.startswith("job-0-1-")
     assert _task_id(*rows, batch=1) == usual

@@ -171,11 +171,7 @@ class TestSegments:
         wal.confirm(2, 1)
         wal.confirm(2, 1)
         store.put_if_absent("seg/somebody.else", b"")
-        assert wal.segments() == [
-            SegmentName(2, 0, ok=False),
-            SegmentName(2, 1, ok=True),
-            SegmentName(10, 0, ok=False),
-        ]
+        assert wal.segments() == [SegmentName(2, 0, ok=False), SegmentName(2, 1, ok=True), SegmentName(10, 0, ok=False)]
 
 
 class TestCommit:

@@ -193,12 +193,7 @@ ROWS: Final[tuple[Row, ...]] = (
         ("amqp-activemq",),
         "kill-no-predispatch kill-client qpid-max-1-prefetched-unseen",
     ),
-    (
-        "copies",
-        "a copy says where it comes from",
-        ("amqp-artemis",),
-        "artemis-openwire-session-close",
-    ),
+    ("copies", "a copy says where it comes from", ("amqp-artemis",), "artemis-openwire-session-close"),
     (
         "copies",
         "the message over the limit is a dead letter at its last rollback",

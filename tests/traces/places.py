@@ -14,12 +14,7 @@ from tests.traces import stomp_reader
 from tests.traces.relay import Relay, cut_vm
 from tests.traces.scenario import DEAD_LETTERS, End, Scenario
 
-from redelivery import (
-    DiscardingDeadLetterStrategy,
-    IndividualDeadLetterStrategy,
-    Message,
-    SharedDeadLetterStrategy,
-)
+from redelivery import DiscardingDeadLetterStrategy, IndividualDeadLetterStrategy, Message, SharedDeadLetterStrategy
 from redelivery.broker import BrokerConfig, EmbeddedBroker
 from redelivery.policies.dead_letters import DeadLetterStrategy
 

@@ -134,8 +134,7 @@ class Player(Recorder):
             consumer = session.durable_consumer(self._destination(step.get("from")), step.get("durable"))
         else:
             consumer = session.consumer(
-                self._destination(step.get("from")),
-                selector=self.place.selector(selector) if selector else None,
+                self._destination(step.get("from")), selector=self.place.selector(selector) if selector else None
             )
         self.handles[step.get("as", "k")] = consumer
 

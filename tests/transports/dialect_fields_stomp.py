@@ -169,20 +169,15 @@ STOMP: Final[Facts] = {
     "artemis": {
         **_artemis_family("artemis"),
         "longest_text": Fact(
-            0,
-            "transports/test_stomp_long_texts.py::test_a_text_that_it_would_lose_is_sent_as_bytes_with_its_kind",
+            0, "transports/test_stomp_long_texts.py::test_a_text_that_it_would_lose_is_sent_as_bytes_with_its_kind"
         ),
         "requests": _settled(frozenset(), "test_a_property_may_ask_for_a_delay_and_is_not_shown", "artemis"),
         "subscription_header": _conforms("x-name", f"{_SUBSCRIPTIONS}{_KEPT}", "artemis"),
         "subscription_changes": _conforms(
-            True,
-            f"{_SUBSCRIPTIONS}another_topic_in_the_same_connection_makes_it_a_new_subscription",
-            "artemis",
+            True, f"{_SUBSCRIPTIONS}another_topic_in_the_same_connection_makes_it_a_new_subscription", "artemis"
         ),
         "shared_needs_client_id": _conforms(
-            False,
-            f"{_SHARED}a_shared_durable_subscription_without_a_client_id_is_every_connections",
-            "artemis",
+            False, f"{_SHARED}a_shared_durable_subscription_without_a_client_id_is_every_connections", "artemis"
         ),
         "send_to_queue": _family((), "test_a_name_is_a_queue_and_a_topic_which_are_two", "artemis"),
         "send_to_topic": _family((), "test_a_name_is_a_queue_and_a_topic_which_are_two", "artemis"),

@@ -87,11 +87,7 @@ def unnoticed(protocol: str, broker: str = "", field: str = "") -> Iterator[str]
                 command += ["-p", "tests.transports.planting", f"tests/{fact.test}"]
                 command += ["-k", fact.only] if fact.only else []
                 ran = subprocess.run(  # noqa: S603  # ourselves
-                    command,
-                    env={**os.environ, PLANT: planted},
-                    stdout=subprocess.PIPE,
-                    text=True,
-                    check=False,
+                    command, env={**os.environ, PLANT: planted}, stdout=subprocess.PIPE, text=True, check=False
                 )
                 print("noticed" if ran.returncode == 1 else f"UNNOTICED ({ran.returncode})", planted, fact, flush=True)
                 if ran.returncode != 1:

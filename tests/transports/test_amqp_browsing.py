@@ -116,10 +116,7 @@ def test_it_asks_for_a_window_at_a_time_until_nothing_more_comes(number: int, pr
 
 @pytest.mark.parametrize("product", [CLASSIC, ARTEMIS])
 def test_messages_of_many_frames_are_whole(product: str) -> None:
-    with (
-        ScriptedPeer(Shelf(5, product=product, body=bytes(5000), frame_size=700)) as peer,
-        Client(peer.port) as client,
-    ):
+    with ScriptedPeer(Shelf(5, product=product, body=bytes(5000), frame_size=700)) as peer, Client(peer.port) as client:
         session = client.session()
         assert browse(session, session.attach(browse=True, window=2)) == names(5)
 

@@ -10,11 +10,7 @@ from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client, with_messages
 from tests.transports.scripted import TIMEOUT, text
 
-from redelivery.model.errors import (
-    ConnectionLostError,
-    JMSError,
-    RequestTimeoutError,
-)
+from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
 from redelivery.transports.wire.clock import monotonic
 

@@ -14,13 +14,7 @@ from tests.transports.amqp_frames import HEADER, SASL_HEADER, frame_bytes
 from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client
 
-from redelivery.model.errors import (
-    ConfigError,
-    ConnectError,
-    ProtocolError,
-    SecurityError,
-    UnsupportedError,
-)
+from redelivery.model.errors import ConfigError, ConnectError, ProtocolError, SecurityError, UnsupportedError
 
 LOGIN: dict[str, Any] = {"username": "ann", "password": "s3cr3tpw"}
 

@@ -80,13 +80,7 @@ def test_a_copy_and_the_acknowledgement_are_one() -> None:
         session.attach()
         session.do(session.channel.poison(session.receive(), "why", text("copy", "DLQ")))
         client.close()
-    assert seen == [
-        ("declare",),
-        "copy",
-        "transactional t accepted False",
-        ("discharge", b"t", False),
-        "accepted True",
-    ]
+    assert seen == [("declare",), "copy", "transactional t accepted False", ("discharge", b"t", False), "accepted True"]
 
 
 def dead_letter_link(end: PeerEnd, transaction: bytes = b"t") -> Frame:

@@ -11,12 +11,7 @@ from tests.transports.amqp_frames import error
 from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client
 
-from redelivery.model.errors import (
-    ConnectError,
-    InvalidClientIDError,
-    JMSError,
-    SecurityError,
-)
+from redelivery.model.errors import ConnectError, InvalidClientIDError, JMSError, SecurityError
 
 LOGIN: dict[str, Any] = {"username": "ann", "password": "s3cr3tpw"}
 FAILED = {symbol("amqp:connection-establishment-failed"): True}

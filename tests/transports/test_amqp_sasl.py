@@ -81,8 +81,7 @@ def test_nothing_in_common_is_reported_with_both_lists(
 
 
 @pytest.mark.parametrize(
-    ("code", "named"),
-    [(1, "username, the password or the certificate"), (2, "SASL outcome 2"), (3, "SASL outcome 3")],
+    ("code", "named"), [(1, "username, the password or the certificate"), (2, "SASL outcome 2"), (3, "SASL outcome 3")]
 )
 def test_a_refused_login_is_a_security_error(code: int, named: str) -> None:
     def script(end: PeerEnd) -> None:

@@ -219,10 +219,7 @@ def test_delays_are_the_dialects_annotation() -> None:
     assert (
         by_proton(due).annotations
         == by_proton(due, rabbitmq.AMQP).annotations
-        == {
-            "x-opt-jms-msg-type": 5,
-            "x-opt-jms-dest": 0,
-        }
+        == {"x-opt-jms-msg-type": 5, "x-opt-jms-dest": 0}
     )
     with pytest.raises(UnsupportedError, match="no delayed delivery"):
         raw_of(message, rabbitmq.AMQP)
@@ -306,11 +303,7 @@ def test_a_large_body_is_a_part_of_its_own(body: Any) -> None:
 
 
 BODIES = st.one_of(
-    st.none(),
-    st.text(),
-    st.binary(),
-    st.lists(PROPERTIES),
-    st.dictionaries(st.text(min_size=1), PROPERTIES),
+    st.none(), st.text(), st.binary(), st.lists(PROPERTIES), st.dictionaries(st.text(min_size=1), PROPERTIES)
 )
 
 

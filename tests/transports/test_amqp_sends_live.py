@@ -16,12 +16,7 @@ from tests.transports.scripted import TIMEOUT, text
 
 import redelivery
 from redelivery.model.destinations import Topic
-from redelivery.model.errors import (
-    InvalidDestinationError,
-    JMSError,
-    ResourceAllocationError,
-    SecurityError,
-)
+from redelivery.model.errors import InvalidDestinationError, JMSError, ResourceAllocationError, SecurityError
 from redelivery.transports.seam import Pending
 
 ARTEMIS = "apache-activemq-artemis"

@@ -34,21 +34,14 @@ def test_a_client_certificate_logs_in_by_external(
     server_tls.verify_mode = ssl.CERT_REQUIRED
     server_tls.load_verify_locations(certificates / "ann.pem")
     trusting.load_cert_chain(certificates / "ann.pem", certificates / "ann.key")
-    with (
-        ScriptedPeer(script, server_tls) as peer,
-        Client(peer.port, host="localhost", scheme="amqps", tls=trusting),
-    ):
+    with ScriptedPeer(script, server_tls) as peer, Client(peer.port, host="localhost", scheme="amqps", tls=trusting):
         init = peer.peers[0].taken[0]
         assert (init["mechanism"], init["response"], init["hostname"]) == ("EXTERNAL", b"", "localhost")
     assert names == [((("commonName", "ann"),),)]
 
 
 @pytest.mark.parametrize(
-    ("options", "chosen"),
-    [
-        ({}, "ANONYMOUS"),
-        ({"username": "ann", "password": "s3cr3tpw"}, "PLAIN"),
-    ],
+    ("options", "chosen"), [({}, "ANONYMOUS"), ({"username": "ann", "password": "s3cr3tpw"}, "PLAIN")]
 )
 def test_without_external_the_login_is_as_without_tls(
     server_tls: ssl.SSLContext, trusting: ssl.SSLContext, options: dict[str, Any], chosen: str

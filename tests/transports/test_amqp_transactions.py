@@ -18,11 +18,7 @@ from tests.transports.amqp_sessions import (
 )
 from tests.transports.scripted import text
 
-from redelivery.model.errors import (
-    SecurityError,
-    TransactionRolledBackError,
-    UnsupportedError,
-)
+from redelivery.model.errors import SecurityError, TransactionRolledBackError, UnsupportedError
 from redelivery.model.modes import AckMode
 from redelivery.transports.amqp.channel import transactions
 from redelivery.transports.seam import Pending

@@ -11,12 +11,7 @@ from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client, declare_first, declared_first, entered, transacted, with_messages
 from tests.transports.scripted import TIMEOUT, text
 
-from redelivery.model.errors import (
-    ConnectionLostError,
-    InDoubtError,
-    RequestTimeoutError,
-    TransactionRolledBackError,
-)
+from redelivery.model.errors import ConnectionLostError, InDoubtError, RequestTimeoutError, TransactionRolledBackError
 from redelivery.model.modes import AckMode
 
 

@@ -15,11 +15,7 @@ from tests.transports.scripted import TIMEOUT, text
 
 from redelivery.client.session.epoch import Bare
 from redelivery.client.sync.driver import run
-from redelivery.model.errors import (
-    InvalidDestinationError,
-    ResourceAllocationError,
-    TransactionRolledBackError,
-)
+from redelivery.model.errors import InvalidDestinationError, ResourceAllocationError, TransactionRolledBackError
 from redelivery.transports.seam import Pending
 
 LARGE = "x" * 20_000

@@ -18,14 +18,7 @@ from tests.run.rabbitmq import SITES
 from tests.transports.declared import SOON, Site, behind, gate_of, site_of
 
 import redelivery
-from redelivery import (
-    ConnectError,
-    ConnectionLostError,
-    JMSError,
-    Queue,
-    RequestTimeoutError,
-    SecurityError,
-)
+from redelivery import ConnectError, ConnectionLostError, JMSError, Queue, RequestTimeoutError, SecurityError
 from redelivery.testing.brokers.real import RealBroker
 
 

@@ -96,17 +96,11 @@ AMQP: Rows = {
     ("rabbitmq", "exchange_prefix"): f"{_NAMES}an_exchange_and_a_key_are_published_to_and_bound_to",
     ("rabbitmq", "spellings"): f"{_NAMES}a_queue_in_the_broker_s_spelling_is_that_queue",
     ("rabbitmq", "makes_queues"): f"{_NAMES}a_queue_that_is_not_there_is_not_made",
-    (
-        "rabbitmq",
-        "released_is_unrouted",
-    ): f"{_QUEUES_OF}what_no_queue_takes_has_no_destination",
+    ("rabbitmq", "released_is_unrouted"): f"{_QUEUES_OF}what_no_queue_takes_has_no_destination",
     ("rabbitmq 4", "exchange_prefix"): f"{_NAMES}an_exchange_and_a_key_are_published_to_and_bound_to",
     ("rabbitmq 4", "spellings"): f"{_NAMES}a_queue_in_the_broker_s_spelling_is_that_queue",
     ("rabbitmq 4", "makes_queues"): f"{_NAMES}a_queue_that_is_not_there_is_not_made",
-    (
-        "rabbitmq 4",
-        "released_is_unrouted",
-    ): f"{_QUEUES_OF}what_no_queue_takes_has_no_destination",
+    ("rabbitmq 4", "released_is_unrouted"): f"{_QUEUES_OF}what_no_queue_takes_has_no_destination",
     ("rabbitmq 4", "bare_rejection"): "transports/test_rabbitmq_full_live.py::test_a_full_queue_that_rejects_is_named",
     ("rabbitmq 4", "stream"): f"{_QUEUES_OF}a_stream_is_said_to_be_one",
     ("rabbitmq 4", "limits"): f"{_LIMITS}twenty_one_lost_connections_are_said_before_the_message_goes",
@@ -122,28 +116,16 @@ AMQP: Rows = {
     ("rabbitmq", "topic_capability"): _TERMINUS,
     ("rabbitmq", "temporary_queue_capability"): _NOT_ASKED,
     ("rabbitmq", "temporary_topic_capability"): _NOT_ASKED,
-    (
-        "rabbitmq",
-        "rejected_is_poison",
-    ): f"{_FACTS}test_rabbitmq_rejects_poison_where_it_is_set_up_for_it",
+    ("rabbitmq", "rejected_is_poison"): f"{_FACTS}test_rabbitmq_rejects_poison_where_it_is_set_up_for_it",
     ("rabbitmq", "modified"): f"{_FACTS}test_rabbitmq_is_never_sent_modified",
     ("rabbitmq", "drain"): "transports/test_amqp_credit.py::test_where_a_drain_is_not_understood_none_is_sent",
     ("rabbitmq", "redelivered_by_first_acquirer"): "conformance/test_counts.py::test_counts_after_a_close",
-    (
-        "rabbitmq",
-        "session_per_link",
-    ): f"{_LINKS}test_where_a_refusal_ends_the_whole_session_the_others_live_on",
-    (
-        "rabbitmq",
-        "durable_nodes",
-    ): f"{_FACTS}test_a_queue_that_a_link_makes_on_rabbitmq_outlives_it",
+    ("rabbitmq", "session_per_link"): f"{_LINKS}test_where_a_refusal_ends_the_whole_session_the_others_live_on",
+    ("rabbitmq", "durable_nodes"): f"{_FACTS}test_a_queue_that_a_link_makes_on_rabbitmq_outlives_it",
     ("rabbitmq", "end_drops_answers"): (
         "transports/test_amqp_rabbitmq.py::test_a_consumer_that_is_closed_while_messages_come_is_closed_at_once"
     ),
-    (
-        "embedded",
-        "topic_prefix",
-    ): f"{_FACTS}test_a_topic_of_the_embedded_broker_is_named_as_on_classic",
+    ("embedded", "topic_prefix"): f"{_FACTS}test_a_topic_of_the_embedded_broker_is_named_as_on_classic",
     ("embedded", "rejected_is_poison"): _BROKERS_OWN,
     ("embedded", "finds_global"): (
         "broker/test_subscriptions.py::test_what_is_of_no_client_id_is_found_by_its_name_alone"

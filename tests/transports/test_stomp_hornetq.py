@@ -12,10 +12,7 @@ from tests.transports.scripted import TIMEOUT, text
 
 from redelivery import AckMode
 from redelivery.model.destinations import Topic
-from redelivery.model.errors import (
-    InvalidSelectorError,
-    UnsupportedError,
-)
+from redelivery.model.errors import InvalidSelectorError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.testing.brokers.real import RealBroker
 from redelivery.transports.stomp.connection.subscriptions import PLAIN

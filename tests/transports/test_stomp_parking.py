@@ -6,11 +6,7 @@ import pytest
 from tests.transports.scripted import BrokerEnd, Client, ScriptedBroker, lines, text, with_messages
 
 from redelivery.model.destinations import Topic
-from redelivery.model.errors import (
-    InvalidDestinationError,
-    RequestTimeoutError,
-    SecurityError,
-)
+from redelivery.model.errors import InvalidDestinationError, RequestTimeoutError, SecurityError
 from redelivery.model.modes import AckMode
 from redelivery.transports.stomp.codec.frames import Frame
 

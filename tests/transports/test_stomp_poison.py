@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.transports.scripted import BrokerEnd, Client, ScriptedBroker, lines, text, with_messages
 
-from redelivery.model.errors import (
-    JMSError,
-)
+from redelivery.model.errors import JMSError
 from redelivery.model.modes import AckMode
 
 

@@ -6,12 +6,7 @@ import pytest
 from tests.transports.scripted import TIMEOUT, BrokerEnd, Client, ScriptedBroker, lines, text, with_messages
 
 from redelivery.model.destinations import Queue
-from redelivery.model.errors import (
-    MessageFormatError,
-    SecurityError,
-    TransactionRolledBackError,
-    UnsupportedError,
-)
+from redelivery.model.errors import MessageFormatError, SecurityError, TransactionRolledBackError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 

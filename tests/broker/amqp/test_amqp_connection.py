@@ -18,11 +18,7 @@ def test_the_broker_says_who_it_is(client: Peer) -> None:
     properties = client.connection.remote_properties
     assert properties["product"] == "redelivery"
     assert properties["version"]
-    assert list(client.connection.remote_offered_capabilities) == [
-        "ANONYMOUS-RELAY",
-        "DELAYED_DELIVERY",
-        "SHARED-SUBS",
-    ]
+    assert list(client.connection.remote_offered_capabilities) == ["ANONYMOUS-RELAY", "DELAYED_DELIVERY", "SHARED-SUBS"]
     assert client.connection.remote_container == "redelivery-amqp-server"
 
 

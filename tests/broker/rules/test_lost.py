@@ -52,10 +52,7 @@ def test_a_warning_says_what_was_lost_and_why(
 
 
 def test_what_a_queue_takes_is_not_lost(caplog: pytest.LogCaptureFixture) -> None:
-    for policies, where in (
-        (broker_j(alternateBinding={"destination": "other"}), "other"),
-        (rabbitmq("dead"), "dead"),
-    ):
+    for policies, where in ((broker_j(alternateBinding={"destination": "other"}), "other"), (rabbitmq("dead"), "dead")):
         bench = Bench(policies)
         bench.send("q")
         bench.fail("q", manner=Manner.NACKED if policies.format == "rabbitmq" else None)

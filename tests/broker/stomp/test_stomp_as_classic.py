@@ -114,10 +114,7 @@ def of_groups(trial: Trial) -> object:
 @pytest.mark.long_form
 @pytest.mark.parametrize(
     "play",
-    [
-        *(expired_when_sent, expired_while_it_waits, expired_while_it_is_held),
-        *(delayed, of_any_priority, of_groups),
-    ],
+    [*(expired_when_sent, expired_while_it_waits, expired_while_it_is_held), *(delayed, of_any_priority, of_groups)],
 )
 def test_the_embedded_broker_answers_as_classic_does(
     redelivery_activemq: RealBroker, redelivery_broker: EmbeddedBroker, play: Callable[[Trial], object]

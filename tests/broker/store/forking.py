@@ -69,10 +69,7 @@ class Parent:
                     print("child:", number, error, flush=True)
             else:
                 print("child:", number, "could", flush=True)
-        with (
-            redelivery.connect(self.broker.stomp_url) as mine,
-            mine.session() as session,
-        ):  # its own
+        with redelivery.connect(self.broker.stomp_url) as mine, mine.session() as session:  # its own
             session.producer("fromchild").send("x")
 
     def closes(self) -> None:

@@ -100,10 +100,7 @@ def test_a_delivery_that_was_under_way_counts_where_the_broker_s_file_says_so(
     core = f'<core xmlns="urn:{urn}:core">{element if asked else ""}</core>'
     config.write_text(f'<configuration xmlns="urn:{urn}">{core}</configuration>', encoding="utf-8")
     killed(store, "client", "producer.send('a')", "consume()", config=config)
-    with (
-        EmbeddedBroker("again", store=store, config=config) as broker,
-        redelivery.connect(broker.vm_url) as connection,
-    ):
+    with EmbeddedBroker("again", store=store, config=config) as broker, redelivery.connect(broker.vm_url) as connection:
         message = connection.session().consumer("q").receive(timeout=5)
         assert message is not None
         assert (message.delivery_count, message.redelivered) == (count, count > 1)

@@ -84,11 +84,7 @@ class Relay:
         self._threads[0].start()
 
     def _serve(self, port: int) -> None:
-        with (
-            self._listening,
-            self._listening.accept()[0] as near,
-            socket.create_connection(("127.0.0.1", port)) as far,
-        ):
+        with self._listening, self._listening.accept()[0] as near, socket.create_connection(("127.0.0.1", port)) as far:
             back = threading.Thread(target=self._copy, args=(far, near, self.ended))
             back.start()
             self._copy(near, far, self.stopped)

@@ -92,10 +92,7 @@ def _queue(name: str) -> dict[str, object]:
 
 
 KINDS: Final[Mapping[str, tuple[Mapping[str, Decisive], Callable[[str, str], BrokerPolicies]]]] = {
-    "artemis address-setting": (
-        artemis.ADDRESS_SETTINGS,
-        lambda name, value: read(address_settings(x={name: value})),
-    ),
+    "artemis address-setting": (artemis.ADDRESS_SETTINGS, lambda name, value: read(address_settings(x={name: value}))),
     "hornetq address-setting": (
         artemis.ADDRESS_SETTINGS,
         lambda name, value: read(
@@ -127,10 +124,7 @@ KINDS: Final[Mapping[str, tuple[Mapping[str, Decisive], Callable[[str, str], Bro
         lambda name, value: classic(policy_entries(f'<policyEntry queue="x" {name}="{value}"/>')),
     ),
     "activemq broker": (activemq.BROKER, lambda name, value: _classic(f'{name}="{value}"')),
-    "qpid queue": (
-        broker_j.OF_A_QUEUE_UNREAD,
-        lambda name, value: _broker_j(queues=[{"name": "x", name: value}]),
-    ),
+    "qpid queue": (broker_j.OF_A_QUEUE_UNREAD, lambda name, value: _broker_j(queues=[{"name": "x", name: value}])),
     "qpid queue arguments": (
         broker_j.OF_A_QUEUE_UNREAD,
         lambda name, value: _broker_j(queues=[{"name": "x", "arguments": {name: value}}]),
@@ -163,10 +157,7 @@ KINDS: Final[Mapping[str, tuple[Mapping[str, Decisive], Callable[[str, str], Bro
             f"<virtualhosts><virtualhost><name>h</name><h><x><{name}>{value}</{name}></x></h></virtualhost></virtualhosts>"
         ),
     ),
-    "a client's URL": (
-        client_url.UNREAD,
-        lambda name, value: read_url(f"tcp://host:61616?{name}={value}"),
-    ),
+    "a client's URL": (client_url.UNREAD, lambda name, value: read_url(f"tcp://host:61616?{name}={value}")),
 }
 CASES: Final = [(kind, name) for kind, (table, _) in KINDS.items() for name in table]
 

@@ -9,12 +9,7 @@ from tests.policies.readers.documents import read
 from tests.policies.readers.rabbitmq_site import site, until
 
 import redelivery
-from redelivery import (
-    Queue,
-    RedeliveryPolicy,
-    SharedDeadLetterStrategy,
-    Topic,
-)
+from redelivery import Queue, RedeliveryPolicy, SharedDeadLetterStrategy, Topic
 from redelivery.operate.convert import convert
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.testing.brokers.real import RealBroker

@@ -38,10 +38,7 @@ def test_a_conversion_to_wildfly_makes_the_queues_of_dead_letters_and_says_what_
     text = 'addressSettings."#".deadLetterAddress=DLQ\naddressSettings."#".noExpiry=true\nmaxRedeliveryRecords=1'
     found = convert(read(text, "broker.properties"), "wildfly")
     assert '<jms-queue name="DLQ" entries="java:/jms/queue/DLQ" />' in found.text
-    assert found.lost == (
-        "#: WildFly has no no-expiry (here true)",
-        "WildFly has no max-redelivery-records (here 1)",
-    )
+    assert found.lost == ("#: WildFly has no no-expiry (here true)", "WildFly has no max-redelivery-records (here 1)")
     assert read(found.text).explain("x").dead_letter == "jms.queue.DLQ"
 
 

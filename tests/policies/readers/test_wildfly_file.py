@@ -221,10 +221,7 @@ def test_two_servers_of_one_subsystem_are_named_by_their_own_names() -> None:
             standalone('<subsystem xmlns="urn:jboss:domain:messaging-activemq:13.0"><connection-factory/></subsystem>'),
             "has no server: here WildFly is only a client",
         ),
-        (
-            '<messaging-deployment xmlns="urn:jboss:messaging-activemq-deployment:1.0"/>',
-            "pass the standalone",
-        ),
+        ('<messaging-deployment xmlns="urn:jboss:messaging-activemq-deployment:1.0"/>', "pass the standalone"),
     ],
 )
 def test_a_file_without_a_messaging_server_is_an_error_that_says_which_has_one(text: str, says: str) -> None:

@@ -12,11 +12,7 @@ from tests.client.shell import eventually
 from tests.differential.files import text_of
 from tests.promises.real.started import setting
 
-from redelivery import (
-    AckMode,
-    Connection,
-    RedeliveryPolicy,
-)
+from redelivery import AckMode, Connection, RedeliveryPolicy
 from redelivery.policies.brokers.formats import read_content
 from redelivery.testing.brokers.spec import Site
 

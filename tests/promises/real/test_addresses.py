@@ -6,21 +6,10 @@ from contextlib import closing
 from typing import Any, Final
 
 import pytest
-from tests.promises.real.addressed import (
-    AT_ONCE,
-    SENDS,
-    Artemis,
-    fail,
-    frame,
-    holds,
-)
+from tests.promises.real.addressed import AT_ONCE, SENDS, Artemis, fail, frame, holds
 
 import redelivery
-from redelivery import (
-    AckMode,
-    InvalidDestinationError,
-    SharedDeadLetterStrategy,
-)
+from redelivery import AckMode, InvalidDestinationError, SharedDeadLetterStrategy
 
 pytest.importorskip("proton")
 from proton import Message, symbol

@@ -9,21 +9,10 @@ from typing import Any, Final
 import pytest
 from tests.cli.brokers import run
 from tests.client.shell import eventually
-from tests.promises.real.addressed import (
-    AT_ONCE,
-    Artemis,
-    fail,
-    holds,
-)
+from tests.promises.real.addressed import AT_ONCE, Artemis, fail, holds
 
 import redelivery
-from redelivery import (
-    AckMode,
-    DeadLetterStrategyMap,
-    IndividualDeadLetterStrategy,
-    Queue,
-    SharedDeadLetterStrategy,
-)
+from redelivery import AckMode, DeadLetterStrategyMap, IndividualDeadLetterStrategy, Queue, SharedDeadLetterStrategy
 from redelivery.policies.brokers.formats import read_content
 
 pytest.importorskip("proton")

@@ -6,24 +6,10 @@ from typing import Any, Final
 from uuid import uuid4
 
 import pytest
-from tests.promises.real.addressed import (
-    AT_ONCE,
-    SENDS,
-    Artemis,
-    fail,
-    frame,
-    holds,
-    restricted,
-)
+from tests.promises.real.addressed import AT_ONCE, SENDS, Artemis, fail, frame, holds, restricted
 
 import redelivery
-from redelivery import (
-    AckMode,
-    InvalidDestinationError,
-    JMSError,
-    SecurityError,
-    SharedDeadLetterStrategy,
-)
+from redelivery import AckMode, InvalidDestinationError, JMSError, SecurityError, SharedDeadLetterStrategy
 
 pytest.importorskip("proton")
 

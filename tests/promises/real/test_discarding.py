@@ -22,8 +22,7 @@ def test_classic_drops_everything_and_reports_every_so_many(interval: int, repor
 
     usual = "<statisticsBrokerPlugin/>"
     with running(
-        activemq.SPEC,
-        lambda site: text_of("classic", site.host, site.ports).replace(usual, PLUGIN.format(interval)),
+        activemq.SPEC, lambda site: text_of("classic", site.host, site.ports).replace(usual, PLUGIN.format(interval))
     ) as broker:
         place = Place(f"amqp://{broker.host}:{broker.ports['amqp']}", None)
         played = play(Scenario("", "", "q", "rejected", sends=5, patience=3.0, dead=("ActiveMQ.DLQ",)), place)

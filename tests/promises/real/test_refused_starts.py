@@ -35,8 +35,7 @@ def test_artemis_starts_with_a_multiplier_that_is_refused_here() -> None:
 )
 def test_classic_with_its_redelivery_plug_in(before: str, after: str, says: str) -> None:
     said = refusal(
-        activemq.SPEC,
-        lambda site: text_of("classic-redelivery", site.host, site.ports).replace(before, after),
+        activemq.SPEC, lambda site: text_of("classic-redelivery", site.host, site.ports).replace(before, after)
     )
     assert "at org.apache.activemq.broker.util.RedeliveryPlugin." in said
     assert says in said

@@ -41,11 +41,7 @@ ROWS = (
     row(of_sessions.transaction, "Session.transaction", mode=TRANSACTED, check=of_sessions.whole_or_not),
     row(of_sessions.close_session, "Session.close", check=of_sessions.session_is_closed),
     row(of_sessions.close_until, check=of_sessions.session_is_closed),
-    row(
-        of_sessions.wait_until_idle,
-        begin=of_consumers.begins_to_listen,
-        check=of_consumers.listens_no_more,
-    ),
+    row(of_sessions.wait_until_idle, begin=of_consumers.begins_to_listen, check=of_consumers.listens_no_more),
     row(of_sessions.make_consumer, "MakesConsumers.consumer", "Made.__await__"),
     row(of_sessions.make_consumer_block, "Made.__aenter__", "Made.__aexit__"),
     row(of_sessions.make_producer, "Session.producer"),

@@ -14,14 +14,7 @@ from tests.client.aio.cancellation.cancelled import POLICY, SOON, cancelled, soo
 from tests.client.aio.cancellation.checks import settle, until
 from tests.run.gate import Gate
 
-from redelivery import (
-    AckMode,
-    ConnectionLostError,
-    IllegalStateError,
-    ReconnectPolicy,
-    TransactionRolledBackError,
-    aio,
-)
+from redelivery import AckMode, ConnectionLostError, IllegalStateError, ReconnectPolicy, TransactionRolledBackError, aio
 from redelivery.broker import EmbeddedBroker
 from redelivery.transports.wire.sockets import Stream
 
