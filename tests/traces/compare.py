@@ -90,7 +90,7 @@ def compare(expected: Trace, got: Trace, sight: Sight, *, overlapping: bool = Fa
 
 
 def _events(expected: Sequence[Event], got: Sequence[Event], late_ms: float, overlapping: bool) -> Iterator[Mismatch]:
-    slack = 0.0
+    slack, begun = 0.0, False
     for number, (theirs, ours) in enumerate(zip(expected, got, strict=False)):
         where = f"event {number} ({theirs.get('step', 'listener')} {theirs['op']})"
         if _what(theirs) != _what(ours):
@@ -103,7 +103,9 @@ def _events(expected: Sequence[Event], got: Sequence[Event], late_ms: float, ove
             yield Mismatch("error", where, theirs.get("error"), ours.get("error"))
         slack += ours["setup"]
         yield from _times(theirs, ours, where, slack, late_ms)
-        slack = _slack_after(theirs, ours, slack, overlapping)
+        begins = ours["op"] in _DELAY_BEGINS
+        slack = _slack_after(theirs, ours, slack, overlapping or (begun and begins))  # a second rollback begins none
+        begun = begins
     if len(expected) != len(got):
         first = min(len(expected), len(got))
         yield Mismatch("order", f"event {first}", _at(expected, first), _at(got, first))

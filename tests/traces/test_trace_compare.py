@@ -76,6 +76,17 @@ def test_a_redelivery_is_not_early_by_what_the_rollback_before_it_took() -> None
     assert found(DELAYED, slow_rollback) == []
 
 
+def test_nor_by_what_the_first_of_two_rollbacks_took() -> None:
+    trace = scenarios()["rollback-twice"].traces[0]
+
+    def slow_rollback(events: Events) -> None:
+        events[1]["ms"] += 19.0
+        events[3]["ms"] -= 19.0
+
+    assert [event["op"] for event in trace.events[1:4]] == ["rollback", "rollback", "receive"]
+    assert compare(trace, replayed(trace, slow_rollback), Sight()) == []
+
+
 def test_a_slow_receive_does_not_excuse_the_delay_after_the_next_rollback() -> None:
     def slow_receive(events: Events) -> None:
         events[2]["ms"] += 40.0
