@@ -157,9 +157,9 @@ def measure(
     if how == "bare":
         return _floor(case, part)
     protocol = "amqp" if case.startswith("amqp-") else "stomp"
-    its = case.removeprefix("amqp-").removesuffix("-in-thread")
-    if case.startswith("tls-") or (protocol == "amqp" and not case.endswith("-in-thread")):
-        return _beside(protocol, case, part, how, profiler)
+    its, tls = case.removeprefix("amqp-").removeprefix("tls-").removesuffix("-in-thread"), case.startswith("tls-")
+    if tls or (protocol == "amqp" and not case.endswith("-in-thread")):
+        return _beside(protocol, its, part, how, profiler, tls=tls)
     with closing(Peer(protocol)) as peer:
         url = f"{protocol}://127.0.0.1:{peer.port}"
         if how == "asyncio":
@@ -213,11 +213,10 @@ async def _measured_loop(
     return found
 
 
-def _beside(protocol: str, name: str, part: int, how: str, profiler: Profile | None) -> list[float]:
+def _beside(protocol: str, case: str, part: int, how: str, profiler: Profile | None, *, tls: bool) -> list[float]:
     """Return the same at a fake peer in a process of its own; each part has a connection of its own."""
-    kind, _, case = name.partition("-")
     found = []
-    with fake_place(protocol, tls=kind == "tls") as place:
+    with fake_place(protocol, tls=tls) as place:
         for number in range(PARTS + 1):
             queue = place.prepare(0 if case.startswith("send") else part)
             profiling = profiler if number else None

@@ -110,7 +110,7 @@ class FakePlace:
 
 @contextmanager
 def fake_place(protocol: str, *, tls: bool = False) -> Iterator[FakePlace]:
-    """Start a fake peer, and stop it. With TLS, this process takes its certificate for one of an authority."""
+    """Start a fake peer, and stop it. With TLS, this process trusts its certificate meanwhile."""
     command = [sys.executable, "-m", f"benchmarks.peers.{protocol}"]
     with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ):
         if tls:
@@ -124,7 +124,7 @@ def fake_place(protocol: str, *, tls: bool = False) -> Iterator[FakePlace]:
 
 
 def _certificate(folder: str) -> str:
-    """Return a file of a certificate that nobody has signed, for 127.0.0.1, and its key."""
+    """Make a self-signed certificate for 127.0.0.1; return the file with it and its key."""
     file, key = f"{folder}/peer.pem", ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     whose = ("-subj", "/CN=fake peer", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2")
     command = ["openssl", "req", "-x509", *key, *whose, "-keyout", file, "-out", file]

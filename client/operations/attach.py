@@ -18,7 +18,7 @@ from redelivery.client.arguments import (
 )
 from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.ledger.stages import OPEN
-from redelivery.client.operations.channels import attach_link, begins_late, renew_link, take_client_id
+from redelivery.client.operations.channels import attach_anew, attach_link, begins_late, take_client_id
 from redelivery.client.operations.orders import catch_up
 from redelivery.client.operations.reattach import await_loss, connected
 from redelivery.client.options import ConnectionOptions
@@ -26,14 +26,7 @@ from redelivery.client.session.state import SessionState, ended
 from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.destinations import Destination, Queue, SubscriptionName
 from redelivery.model.destinations import destination as parse_destination
-from redelivery.model.errors import (
-    ConfigError,
-    ConnectionLostError,
-    IllegalStateError,
-    JMSError,
-    RequestTimeoutError,
-    UnsupportedError,
-)
+from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError, UnsupportedError
 from redelivery.model.modes import AckMode
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
@@ -163,13 +156,9 @@ def attach_late(s: SessionState, consumer: ConsumerState) -> Flow[None]:
     """
     if consumer.stage is OPEN and not consumer.attached and s.epoch.lost is None:  # else its receive says why not
         try:
-            yield from attach_link(s, consumer.link)
-            consumer.attached = True
+            yield from attach_anew(s, consumer)
         except ConnectionLostError as error:
             yield from await_loss(s, error)
-        except (RequestTimeoutError, GeneratorExit):
-            renew_link(s, consumer)
-            raise
 
 
 def check_capable(peer: Peer | ConnectionMetaData, spec: LinkSpec) -> None:

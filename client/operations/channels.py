@@ -14,7 +14,7 @@ from redelivery.client.observing.traced import session_tracer
 from redelivery.client.session.inbox import WeakSessionEvents
 from redelivery.client.session.state import SessionState
 from redelivery.model.destinations import Queue
-from redelivery.model.errors import IllegalStateError, JMSError
+from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.transports.management.over_http import limit_over_http
 from redelivery.transports.seam import Flow, Link, LinkSpec, SessionEvents, Transport
 
@@ -78,10 +78,18 @@ def attach_link(s: SessionState, link: Link[ConsumerState]) -> Flow[None]:
         s.near.arrived(link.consumer.ready)  # while the limit was asked for
 
 
-def renew_link(s: SessionState, consumer: ConsumerState) -> None:
-    """`attach_link` has no answer, or was interrupted: the next link is attached, what came by this one is nobody's."""
-    s.ledger.orders.append(Detach(consumer.link))
-    consumer.renew()
+def attach_anew(s: SessionState, consumer: ConsumerState) -> Flow[None]:
+    """Attach a consumer that is not attached; where that has no answer, or is interrupted, its next link is another.
+
+    What has come by the one that is given up goes back to the broker. Raises as `attach_link`.
+    """
+    try:
+        yield from attach_link(s, consumer.link)
+    except (RequestTimeoutError, GeneratorExit):
+        s.ledger.orders.append(Detach(consumer.link))
+        consumer.renew()
+        raise
+    consumer.attached = True
 
 
 def _open(s: SessionState, transport: Transport, *, client_id: bool) -> Flow[None]:

@@ -12,7 +12,7 @@ from redelivery.client.ledger import ConsumerState
 from redelivery.client.ledger.stages import OPEN
 from redelivery.client.lifecycle import SessionStage
 from redelivery.client.observing.log_lines import CONNECTIONS
-from redelivery.client.operations.channels import attach_link, begins_late, open_next, renew_link
+from redelivery.client.operations.channels import attach_anew, begins_late, open_next
 from redelivery.client.operations.resend import away, send_again, send_deferred, unanswered
 from redelivery.client.session.state import SessionState
 from redelivery.client.session.subscriptions import begins_anew
@@ -186,16 +186,11 @@ def _attach(s: SessionState, consumer: ConsumerState) -> Flow[None]:
     try:
         # it may be another broker than the one before
         check_evaluates(s.epoch.transport.peer, check_selector(consumer.link.spec.selector))
-        yield from attach_link(s, consumer.link)
-    except ConnectionLostError:
-        raise
-    except (RequestTimeoutError, GeneratorExit):
-        renew_link(s, consumer)
+        yield from attach_anew(s, consumer)
+    except (ConnectionLostError, RequestTimeoutError):
         raise
     except JMSError as error:
         _ended(s, consumer, error)
-        return
-    consumer.attached = True
 
 
 def _reattached(s: SessionState) -> Flow[bool]:

@@ -122,7 +122,8 @@ def kinds(config: pytest.Config, function: pytest.Function, suite: Sequence[_Kin
     if not brief() or _named(config):
         return suite
     found = [kind for kind in suite if _on(kind, function)] or suite[:1]
-    if any(mark.args for mark in function.iter_markers("in_turns")) or not list(function.iter_markers("in_turns")):
+    marks = list(function.iter_markers("in_turns"))
+    if not marks or any(mark.args for mark in marks):
         return found
     return _one([kind for kind in found if _can(kind, function)] or found, function.name)
 
