@@ -30,18 +30,13 @@ class BoundQueue:
     place: Place = field(default=NOWHERE, compare=False)
 
 
-def one_of_a_name(queues: Iterable[BoundQueue]) -> tuple[BoundQueue, ...]:
-    """Take what a file makes twice for one queue, and a multicast one where it says both (seen on Artemis 2.44)."""
+def in_order(queues: Iterable[BoundQueue]) -> tuple[BoundQueue, ...]:
+    """Sort them by address. What a file makes twice is one queue, and multicast where it says both (Artemis 2.44)."""
     made: dict[tuple[str, str], BoundQueue] = {}
     for each in queues:
         if (each.address, each.name) not in made or each.routing == "multicast":
             made[each.address, each.name] = each
-    return tuple(made.values())
-
-
-def in_order(queues: Iterable[BoundQueue]) -> tuple[BoundQueue, ...]:
-    """Sort them by address; of a name there is one."""
-    return tuple(sorted(one_of_a_name(queues), key=lambda each: (each.address, each.routing, each.name)))
+    return tuple(sorted(made.values(), key=lambda each: (each.address, each.routing, each.name)))
 
 
 def elsewhere(queues: Iterable[BoundQueue]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import did_you_mean, nearest, unknown_option
-from redelivery.policies.brokers.artemis.bound import BoundQueue, Routing
+from redelivery.policies.brokers.artemis.bound import BoundQueue, Routing, in_order
 from redelivery.policies.brokers.artemis.decisive import PROPERTIES, PROPERTY_QUEUES, PROPERTY_SETTINGS
 from redelivery.policies.brokers.artemis.names import BEAN_FLAG, CONCERNS, PROPERTY_NAMES, WILDCARDS, written
 from redelivery.policies.brokers.artemis.reader import is_match
@@ -224,9 +224,14 @@ class _Overrides:
         for match, override in left.items():
             if override is not None and override.values:
                 entries += self._entry(AddressEntry(match, AddressSettings(), override.place), override)
-        order = sorted(self._queues.values(), key=lambda each: (each.address, each.routing, each.name))
         given = {name: value for name, value in self._of_all.items() if value is not None}
-        return replace(self._rules, entries=tuple(entries), queues=tuple(order), wildcards=self._matches, **given)
+        return replace(
+            self._rules,
+            entries=tuple(entries),
+            queues=in_order(self._queues.values()),
+            wildcards=self._matches,
+            **given,
+        )
 
     def _entry(self, entry: AddressEntry, override: _Override) -> Iterator[AddressEntry]:
         values: dict[str, Any] = {name: getattr(entry.settings, name) for name in entry.fields_set}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, cast
 
-from redelivery.policies.brokers.artemis.bound import BoundQueue, Routing, one_of_a_name
+from redelivery.policies.brokers.artemis.bound import BoundQueue, Routing, in_order
 from redelivery.policies.brokers.artemis.decisive import ADDRESS_SETTINGS, skip_decisive
 from redelivery.policies.brokers.artemis.names import CONCERNS
 from redelivery.policies.brokers.artemis.reader import is_match
@@ -99,12 +99,11 @@ def _rules(server: _Server, report: ReadingReport) -> WildFlyRules:
     sections = ((each.name, each.place) for each in server.element.children)
     report.sections(sections, _READ, concerns=CONCERNS, of=f"the server {server.name!r}", others=_OTHER)
     skip_decisive(server.element, report)
-    queues = sorted(_queues(server.element, report), key=lambda each: (each.address, each.routing, each.name))
     topics = [*server.element.all("jms-topic"), *_within(server.element, "jms-destinations", "jms-topic")]
     return WildFlyRules(
         dialect=server.dialect,
         entries=tuple(_entries(server, report)),
-        queues=one_of_a_name(queues),
+        queues=in_order(_queues(server.element, report)),
         persist_delivery_count_before_delivery=_persists(server.element, report),
         server=server.element.attributes.get("name", "default"),
         topics=tuple(dict.fromkeys(each.attributes["name"] for each in topics if each.attributes.get("name"))),
