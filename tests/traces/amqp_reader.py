@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from proton import Message, SSLUnavailable, Terminus, Timeout, reactor, symbol
 from proton.handlers import MessagingHandler
-from proton.reactor import Container, LinkOption
+from proton.reactor import Container, LinkOption, Selector
 from proton.utils import BlockingConnection
 
 ANSWER_SECONDS = 20.0
@@ -36,14 +36,14 @@ def drain(url: str, names: Sequence[str], prefix: str) -> list[list[dict[str, An
     return [[_as_recorded(each, prefix, flag=reader.flag) for each in reader.found[prefix + name]] for name in names]
 
 
-def empty(url: str, name: str) -> None:
-    """Take away all that is there; our own client would release what has expired.
+def empty(url: str, name: str, selector: str | None = None) -> None:
+    """Take away all that is there, or that is selected; our own client would release what has expired.
 
     For a queue of which several take at once: `drain` waits for a message of its own, which another may have taken.
     """
     connection = BlockingConnection(url, timeout=ANSWER_SECONDS)
     try:
-        receiver = connection.create_receiver(name, credit=10)
+        receiver = connection.create_receiver(name, credit=10, options=None if selector is None else Selector(selector))
         while True:
             receiver.receive(timeout=3 * LATE_SECONDS)
             receiver.accept()

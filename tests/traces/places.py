@@ -30,6 +30,11 @@ class Place(ABC):
     def __init__(self) -> None:
         self.ref = f"t{os.getpid()}n{next(_runs)}"
 
+    @property
+    def _own(self) -> str:
+        """A selector of its messages, in a queue that others have theirs in, too."""
+        return f"ref = '{self.ref}'"
+
     def physical(self, name: str) -> str:
         """The name at the broker; the parts of it that the broker's set-up knows stay in front."""
         for kept in ("DLQ.individual.", "individual."):
@@ -109,8 +114,8 @@ class ClassicPlace(_Networked):
         physical = self.physical(name)
         if name != DEAD_LETTERS:
             return [stomp_reader.as_recorded(frame) for frame in reader.take(physical, len(reader.browse(physical)))]
-        mine = [frame for frame in reader.browse(physical) if frame.headers.get("ref") == self.ref]
-        reader.take(physical, len(mine), f"ref = '{self.ref}'")
+        mine = reader.browse(physical, self._own)
+        reader.take(physical, len(mine), self._own)
         return [stomp_reader.as_recorded(frame) for frame in mine]
 
 
@@ -143,10 +148,13 @@ class OwnDeadLettersPlace(_Networked):
         return SharedDeadLetterStrategy(dead_letter_queue=self.physical(self._letters), process_non_persistent=False)
 
     def take_expired(self) -> None:
-        """What Classic has put on the shared queue; it would cut off a STOMP consumer (docs/brokers/activemq.md)."""
+        """What Classic has put on the shared queue; it would cut off a STOMP consumer (docs/brokers/activemq.md).
+
+        What others have there they look for themselves.
+        """
         from tests.traces import amqp_reader
 
-        amqp_reader.empty(self._url, DEAD_LETTERS)
+        amqp_reader.empty(self._url, DEAD_LETTERS, self._own)
 
     def left(self, queues: tuple[str, ...]) -> End:
         found = self._drain(self._url, [self.physical(name) for name in queues], self._prefix)

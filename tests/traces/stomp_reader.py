@@ -46,9 +46,10 @@ class StompReader:
     def __exit__(self, *_: object) -> None:
         self._connection.disconnect()
 
-    def browse(self, name: str) -> list[Any]:
-        """The frames of all messages of the queue; takes nothing."""
-        self._connection.subscribe(f"/queue/{name}", id="b", ack="auto", headers={"browser": "true"})
+    def browse(self, name: str, selector: str | None = None) -> list[Any]:
+        """The frames of all messages of the queue, or of those that are selected; takes nothing."""
+        headers = {"browser": "true"} | ({"selector": selector} if selector else {})
+        self._connection.subscribe(f"/queue/{name}", id="b", ack="auto", headers=headers)
         frames = []
         while (frame := self._inbox.frames.get(timeout=ANSWER_SECONDS)).headers.get("browser") != "end":
             frames.append(frame)
