@@ -32,6 +32,8 @@ _LOOK = 0.1  # seconds, of the pause, after which it is asked again
 _LONG = 30.0  # seconds after which a connection has lived long, whatever was waited for before it
 _FORGET = 30.0  # seconds after which one that refused is asked again: it may have been starting, and no other may come
 _LATE = 0.1  # seconds that a broker may take to end what it has read of a connection that was lost
+_STORES = 2.0  # times as long as it has needed of late to store what was sent
+_LATEST = 5.0  # seconds, whatever it has needed
 _REFUSED = (SecurityError, UnsupportedError, ContradictedError)  # to ask this broker again would end no better
 
 
@@ -50,6 +52,7 @@ class Dialer:
         self.options = options
         self._temporaries = shared.temporaries
         self._lines = shared.lines
+        self._storing = shared.storing
         self._new_waiter: Callable[[], Waiter] = (runtime or NOTICING).new_waiter
         self.parked = self.new_waiter()
         self.patience = options.transport.request_timeout
@@ -110,7 +113,7 @@ class Dialer:
         if again:
             # ActiveMQ: before the first one, too. A broker checks a duplicate id when a message comes, and notes it
             # when it has stored it: what is sent again before that is stored twice
-            late = _LATE if self.options.deduplicate_sends else 0.0
+            late = max(_LATE, min(_STORES * self._storing.seconds, _LATEST)) if self.options.deduplicate_sends else 0.0
             yield from self._pause(max(self._next_wait(policy), late))
         while True:
             rounds += 1

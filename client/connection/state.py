@@ -16,7 +16,7 @@ from redelivery.client.lifecycle import CONNECTION, ConnectionStage, Lifecycle
 from redelivery.client.observing.log_lines import CONNECTIONS, Lines
 from redelivery.client.observing.passports import Passports
 from redelivery.client.options import ConnectionOptions
-from redelivery.client.session.shared import Shared, Suspects
+from redelivery.client.session.shared import Shared, Storing, Suspects
 from redelivery.client.session.subscriptions import Subscriptions
 from redelivery.client.session.temporaries import Temporaries
 from redelivery.model.capabilities import ConnectionMetaData
@@ -42,7 +42,7 @@ class ConnectionState(Adopter):
         self.lines = lines = Lines()
         dead_letters = DeadLetters(options.dead_letter_strategies, lines, _passports(options, lines))
         self.shared = Shared(
-            options, self.life, dead_letters, Temporaries(), Subscriptions(), lines, History(), Suspects()
+            options, self.life, dead_letters, Temporaries(), Subscriptions(), lines, History(), Suspects(), Storing()
         )
         self.replies = Replies()
         self.exception_listener = options.exception_listener

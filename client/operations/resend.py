@@ -42,6 +42,8 @@ def send_again(s: SessionState) -> Flow[None]:
         yield from found(s.epoch.channel.finder, message.destination)
         s.epoch.again.popleft()
         s.epoch.channel.send(message, transacted=pending is None, pending=pending, batched=pending is not None)
+        if isinstance(pending, Repeatable):
+            pending.leaves(message)
         yield from _await_room(s)
 
 
@@ -144,14 +146,25 @@ class Repeatable(Pending):
     ``message``: what is sent again; None before it has left.
     """
 
-    __slots__ = ("_comes_back", "message")
+    __slots__ = ("_left", "_session", "message")
 
-    def __init__(self, comes_back: Callable[[], bool]) -> None:
+    def __init__(self, session: SessionState) -> None:
         super().__init__()
         self.message: Message | None = None
-        self._comes_back = comes_back
+        self._left = 0.0
+        self._session = session
+
+    def leaves(self, message: Message) -> None:
+        """Note what leaves now, also once more."""
+        self.message, self._left = message, self._session.now()
+
+    def complete(self, value: object = None, error: JMSError | None = None) -> None:
+        """See Pending."""
+        if error is None and not self.done:
+            self._session.storing.took(self._session.now() - self._left)
+        super().complete(value, error)
 
     def fail(self, error: JMSError) -> None:
         """See Pending."""
-        if not isinstance(error, ConnectionLostError) or not self._comes_back():
+        if not isinstance(error, ConnectionLostError) or not self._session.comes_back:
             super().fail(error)

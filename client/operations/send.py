@@ -127,7 +127,8 @@ def patiently(s: SessionState, flow: Flow[None]) -> Flow[None]:
     """
     policy, wire = s.options.reconnect, s.options.transport
     timeout = None if policy is None else policy.timeout
-    until = s.now() + (_PATIENCE * (wire.request_timeout + wire.heartbeat) if timeout is None else timeout)
+    began = s.now()
+    until = began + (_PATIENCE * (wire.request_timeout + wire.heartbeat) if timeout is None else timeout)
     try:
         wish = next(flow)
         while True:
@@ -142,7 +143,7 @@ def patiently(s: SessionState, flow: Flow[None]) -> Flow[None]:
                     continue
             wish = next(flow) if error is None else flow.throw(error)
     except StopIteration:
-        return
+        s.storing.took(s.now() - began)
 
 
 def await_room(s: SessionState, unconfirmed: Message | None = None) -> Flow[None]:
@@ -204,9 +205,9 @@ def send_when_connected(
 def _note_left(s: SessionState, message: Message, pending: Pending | None, *, batched: bool) -> None:
     """Note what has left, for the observer, and for a loss after which it is sent once more."""
     policy = s.options.reconnect
-    if isinstance(pending, Repeatable) or (
-        isinstance(pending, Deferrable) and (policy is None or policy.timeout is None)
-    ):
+    if isinstance(pending, Repeatable):
+        pending.leaves(message)
+    elif isinstance(pending, Deferrable) and (policy is None or policy.timeout is None):
         pending.message = message
     if s.observed is not None and (batched or pending is None):  # `send_confirmed` says so itself
         s.observed.notify(Sent(s.number, message, confirmed=False))

@@ -16,6 +16,7 @@ from redelivery.model.destinations import Destination
 
 _RIGHT_AFTER: Final = 1.0  # seconds
 _SUSPICIOUS: Final = 5  # losses in a row
+_FADES: Final = 0.99  # what is left of the longest time to store, with each that is shorter
 
 
 class Suspects:
@@ -48,6 +49,20 @@ class Suspects:
         return times % _SUSPICIOUS == 0
 
 
+class Storing:
+    """The longest time, in ``seconds``, that the broker has taken of late to store what was sent to it; thread-safe.
+
+    From a send, or a commit, to its answer. With each shorter one it fades, so that one pause does not count for ever.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def took(self, seconds: float) -> None:
+        """Take in the time of one that was answered."""
+        self.seconds = max(seconds, _FADES * self.seconds)
+
+
 @dataclass(frozen=True, slots=True)
 class Shared:
     """Made with the connection, and never replaced."""
@@ -60,3 +75,4 @@ class Shared:
     lines: Lines
     history: History
     suspects: Suspects
+    storing: Storing

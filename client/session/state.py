@@ -69,6 +69,7 @@ class SessionState:
         self.arrivals: deque[Received] = deque()  # taken out of `inbox`, and on its way to the ledger
         self.hand: list[Received] = []  # of the call under way: the application has not got them yet
         self.history, self.suspects, self.lines = shared.history, shared.suspects, shared.lines
+        self.storing = shared.storing
         # settled without an answer: a loss may have undone that
         self.unsure: deque[Received | Trace | None] | None = (
             None if options.reconnect is None else deque(maxlen=_UNSURE)

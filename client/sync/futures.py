@@ -266,5 +266,6 @@ class SendsAsync(BaseProducer):
         core = self._core
         if not self._identifies and (self._transacted or not self._comes_back):
             return Pending()
-        kind = Repeatable if self._identifies else Deferrable
-        return kind(lambda: core.comes_back)
+        if self._identifies:
+            return Repeatable(core)
+        return Deferrable(lambda: core.comes_back)

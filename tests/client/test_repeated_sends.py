@@ -119,6 +119,23 @@ def test_a_policy_without_a_time_out_waits_for_a_bounded_time(site: Site, connec
     assert connection.epoch == 1
 
 
+@pytest.mark.parametrize(
+    ("took", "expected"),
+    [((), 0.1), ((0.02,), 0.1), ((0.4, 0.1), 0.792), ((100.0,), 5.0), ((100.0, *[0.01] * 1000), 0.1)],
+    ids=str,
+)
+def test_the_next_connection_waits_as_the_broker_stores(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, took: tuple[float, ...], expected: float
+) -> None:
+    """For twice the longest time of late, at least 0.1 s and at most 5 s."""
+    core = connect(reconnect=ReconnectPolicy(jitter=0.0))._core
+    for seconds in took:
+        core.shared.storing.took(seconds)
+    monkeypatch.setattr("redelivery.client.connection.dialing.session_time", lambda: 1000.0)
+    wish: Any = next(core.dialer.open(again=True))
+    assert wish.deadline == pytest.approx(1000.0 + expected)
+
+
 def test_a_task_that_is_cancelled_waits_no_longer(site: Site) -> None:
     async def work() -> None:
         options: dict[str, Any] = {"deduplicate_sends": True, "reconnect": ReconnectPolicy()}

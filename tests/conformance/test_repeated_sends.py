@@ -164,6 +164,30 @@ def test_the_broker_has_a_while_to_store_what_it_had_read(stage: Stage, outage: 
     assert stage.left_bodies(at_least=1) == ["one"]
 
 
+@pytest.mark.parametrize("work", ["send", "send_async", "commit"])
+def test_a_broker_that_stores_slowly_has_twice_as_long(stage: Stage, outage: Outage, work: str) -> None:
+    with connect(outage).session("transacted" if work == "commit" else "auto") as session:
+        producer = session.producer(stage.queue)
+        producer.send("first")  # so that nothing is asked any more about the queue
+        if work == "commit":
+            session.commit()
+            producer.send("one")  # which may wait for the broker, too
+        outage.gate.stall(0.4)
+        if work == "commit":
+            session.commit()
+        elif work == "send":
+            producer.send("one")
+        else:
+            producer.send_async("one").result(soon())
+        outage.begin(0.01)
+        producer.send("two")
+        if work == "commit":
+            session.commit()
+    (lost,), (back,) = outage.seen(ConnectionLost), outage.seen(Reconnected)
+    assert (back.at - lost.at).total_seconds() >= 0.6
+    assert stage.left_bodies(at_least=3) == ["first", "one", "two"]
+
+
 def test_where_no_other_connection_comes_it_is_in_doubt(stage: Stage, outage: Outage) -> None:
     connection = connect(outage, reconnect=ReconnectPolicy(maximum_delay=0.05, maximum_attempts=2))
     session = connection.session()
