@@ -27,7 +27,8 @@ class History:
     """Of one connection. From any thread: a step that another one may not see half done is one call of C code."""
 
     def __init__(self, most: int = MOST) -> None:
-        self.places: dict[Place, dict[object, tuple[int, BaseException, Attempts]]] = {}  # empty, most of the time
+        # empty, most of the time; an identity's times, the cause of the last failure, if it has one, and which failed
+        self.places: dict[Place, dict[object, tuple[int, BaseException | None, Attempts]]] = {}
         self._most = most
         self._tried: dict[tuple[Place, object], float] = {}  # dead letters that were refused: when to try again
 
@@ -45,16 +46,24 @@ class History:
 
     def note(self, traces: Iterable[Trace | None], error: BaseException) -> None:
         """Note deliveries that went back to the broker, because of ``error``. To note one twice is harmless."""
-        for trace in traces:
-            if trace is None:
-                continue
-            place, identity, times, attempts = trace
-            known = self.places.setdefault(place, {})
-            before = known.pop(identity, None)
-            if before is not None:
-                times, attempts = max(times, before[0]), max(before[2], attempts, key=len)
-            known[identity] = (times, error, attempts)
-            self._bound(known)
+        for each in traces:
+            if each is not None:
+                self._note(each, error)
+
+    def note_failed(self, deliveries: Iterable[Delivery]) -> None:
+        """Note deliveries that had failed before they went back to the broker: their causes stay what they were."""
+        for each in deliveries:
+            if (found := trace(each, had=False)) is not None:
+                self._note(found, each.cause)
+
+    def _note(self, trace: Trace, cause: BaseException | None) -> None:
+        place, identity, times, attempts = trace
+        known = self.places.setdefault(place, {})
+        before = known.pop(identity, None)
+        if before is not None:
+            times, attempts = max(times, before[0]), max(before[2], attempts, key=len)
+        known[identity] = (times, cause, attempts)
+        self._bound(known)
 
     def _bound(self, known: dict[K, V]) -> None:
         """The oldest are forgotten."""

@@ -8,7 +8,6 @@ from typing import Final
 
 from redelivery.client.dead_letters import DeadLetterPlan, otherwise
 from redelivery.client.ledger import Detach, Order, Park, Poison, Received, Release, Unpark
-from redelivery.client.ledger.history import trace
 from redelivery.client.observing.log_lines import say_redelivered, says_redelivered
 from redelivery.client.operations.reattach import await_loss
 from redelivery.client.session.state import NEVER, SessionState
@@ -128,7 +127,7 @@ def _poison(s: SessionState, order: Poison) -> Flow[None]:
     except ConnectionLostError as error:
         s.dead_letters.failed(order, verdict, error, "if not, the broker redelivers it")
         if order.delivery.earlier:  # it is not shown once more for that
-            s.history.note((trace(order.delivery, had=False),), error)
+            s.history.note_failed((order.delivery,))
         raise
     except JMSError as error:
         if verdict is not None and isinstance(error, InDoubtError) and not isinstance(error.__cause__, NO_ANSWER):

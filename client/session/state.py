@@ -310,11 +310,11 @@ class SessionState:
             had, failed = ([each for each in some if each.link is of.link] for some in (had, failed))
         now = epoch_ms()
         traces = [trace(each, had=True, failed_at=now) for each in had]
-        traces += [trace(each, had=False) for each in failed]
         if of is None and self.unsure:
             settled = tuple(self.unsure)
             traces += [trace(each, had=True) if isinstance(each, Delivery) else each for each in settled]
         self.history.note(traces, error)
+        self.history.note_failed(failed)
 
     def settled(self, deliveries: Iterable[Received]) -> None:
         """The application is done with them, and no answer will say that the broker knows it."""

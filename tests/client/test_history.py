@@ -183,6 +183,23 @@ def test_the_log_says_after_how_many_deliveries_and_what_ended_them(
     assert "dead-lettered after 2 deliveries (limit 1): redelivery.ConnectionLostError: " in line
 
 
+def test_a_loss_that_its_dead_letter_meets_is_not_the_cause(
+    site: Site, opened: ExitStack, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.broker.send("orders", "bad")
+    session = Cut(site, opened, limit=0).connection.session("transacted")
+    consumer = session.consumer("orders")
+    receive(consumer)
+    site.gate.deafen()
+    threading.Timer(0.1, site.gate.shut, (0.0,)).start()
+    session.rollback(ValueError("bad order"))
+    assert consumer.receive(timeout=0.5) is None
+    (dead,) = site.broker.messages(DEAD)
+    assert "ValueError: bad order" in str(dead.properties["dlqDeliveryFailureCause"])
+    perhaps, done = [each for each in caplog.messages if "dead-lettered after 1 delivery (limit 0): ValueError" in each]
+    assert ("perhaps not" in perhaps, "perhaps not" in done) == (True, False)
+
+
 def test_what_waits_for_its_redelivery_is_counted_too(site: Site, opened: ExitStack) -> None:
     """Its wait is over with the connection: the broker has it again, and another session may get it."""
     site.broker.send("orders", "waits")
