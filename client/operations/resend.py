@@ -41,9 +41,9 @@ def send_again(s: SessionState) -> Flow[None]:
         message, pending = s.epoch.again[0]
         yield from found(s.epoch.channel.finder, message.destination)
         s.epoch.again.popleft()
-        s.epoch.channel.send(message, transacted=pending is None, pending=pending, batched=pending is not None)
         if isinstance(pending, Repeatable):
             pending.leaves(message)
+        s.epoch.channel.send(message, transacted=pending is None, pending=pending, batched=pending is not None)
         yield from _await_room(s)
 
 
@@ -155,12 +155,13 @@ class Repeatable(Pending):
         self._session = session
 
     def leaves(self, message: Message) -> None:
-        """Note what leaves now, also once more."""
-        self.message, self._left = message, self._session.now()
+        """Note what leaves now, also once more; the answer may come at the same time, from another thread."""
+        self._left = self._session.now()
+        self.message = message
 
     def complete(self, value: object = None, error: JMSError | None = None) -> None:
         """See Pending."""
-        if error is None and not self.done:
+        if error is None and not self.done and self.message is not None:
             self._session.storing.took(self._session.now() - self._left)
         super().complete(value, error)
 

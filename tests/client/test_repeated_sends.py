@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 from tests.client.gated import Site
-from tests.client.shell import eventually
+from tests.client.shell import SOON, eventually
 from tests.conformance import blocking
 
 import redelivery
 from redelivery import InDoubtError, ReconnectPolicy, aio
+from redelivery.client.operations.resend import Repeatable
 from redelivery.events import ConnectionLost, Event, InDoubt
 from redelivery.transports.dialects import detect
 
@@ -134,6 +135,15 @@ def test_the_next_connection_waits_as_the_broker_stores(
     monkeypatch.setattr("redelivery.client.connection.dialing.session_time", lambda: 1000.0)
     wish: Any = next(core.dialer.open(again=True))
     assert wish.deadline == pytest.approx(1000.0 + expected)
+
+
+def test_an_answer_that_comes_before_its_send_is_noted_took_no_time(connect: Connect) -> None:
+    connection = connect(reconnect=ReconnectPolicy())
+    session = connection.session()
+    Repeatable(session._core).complete()
+    assert connection._core.shared.storing.seconds == 0.0
+    session.producer("orders").send("one")
+    assert 0.0 < connection._core.shared.storing.seconds < SOON
 
 
 def test_a_task_that_is_cancelled_waits_no_longer(site: Site) -> None:
