@@ -7,15 +7,15 @@ from collections.abc import MutableMapping, Sequence
 from math import inf
 from typing import Final, cast
 
-from redelivery.client.ledger import ConsumerState, Detach, Received
+from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.ledger.stages import ENDED, OPEN
 from redelivery.client.observing.log_lines import MESSAGES, count_of, facts, short_cause
-from redelivery.client.operations.channels import attach_link
+from redelivery.client.operations.channels import attach_anew
 from redelivery.client.operations.orders import fail
 from redelivery.client.operations.reattach import await_loss
 from redelivery.client.session.state import SessionState
 from redelivery.client.session.subscriptions import begins_anew
-from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
+from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError
 from redelivery.model.modes import AckMode
 from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.transports.seam import Flow, T
@@ -101,18 +101,14 @@ class Comebacks:
                 s.subscriptions.take(consumer, s.life)
             consumer.revive()
             s.ledger.attach(consumer)
-            yield from attach_link(s, consumer.link)
-            consumer.attached = True
+            yield from attach_anew(s, consumer)
         except ConnectionLostError as error:
             yield from await_loss(s, error)  # the next connection attaches it, with the others
             comeback.attached(s.now())
             return
         except JMSError as error:
-            link = consumer.link
             if consumer.stage is OPEN:
                 s.ledger.link_ended(consumer, error)
-                if isinstance(error, RequestTimeoutError):
-                    s.ledger.orders.append(Detach(link))
             self._end(consumer, listeners, s.now())
             return
         comeback.attached(s.now())
