@@ -110,11 +110,8 @@ class Dialer:
         refusals: dict[str, JMSError] = {}  # by URL
         asked = began  # since when they are these
         limited = again or policy.limited
-        if again:
-            # ActiveMQ: before the first one, too. A broker checks a duplicate id when a message comes, and notes it
-            # when it has stored it: what is sent again before that is stored twice
-            late = max(_LATE, min(_STORES * self._storing.seconds, _LATEST)) if self.options.deduplicate_sends else 0.0
-            yield from self._pause(max(self._next_wait(policy), late))
+        if again:  # ActiveMQ: before the first one, too
+            yield from self._pause(self._next_wait(policy))
         while True:
             rounds += 1
             failures: dict[str, JMSError] = {}  # by URL
@@ -139,7 +136,7 @@ class Dialer:
             if self.ended:
                 break
             try:
-                return (yield from self._whole(url))
+                return (yield from self._whole(url, again=again))
             except _REFUSED as refusal:
                 self._refused(url, refusal, refusals)
             except ConfigError:
@@ -206,10 +203,10 @@ class Dialer:
         """Make what the broker has removed with the connection before. Raises JMSError: it is lost, too."""
         return self._temporaries.renew(transport, waiter)
 
-    def _whole(self, url: str) -> Flow[Opened]:
+    def _whole(self, url: str, *, again: bool = False) -> Flow[Opened]:
         opened = yield from self.dial(url)
         self.last = url
-        yield from self._restore(opened[0])
+        yield from self._restore(opened[0], again=again)
         return opened
 
     def _check_capable(self, transport: Transport) -> None:
@@ -220,11 +217,15 @@ class Dialer:
                 f"deduplicate_sends: {peer.provider_name} over {peer.protocol} does not drop what is sent twice"
             )
 
-    def _restore(self, transport: Transport) -> Flow[None]:
+    def _restore(self, transport: Transport, *, again: bool) -> Flow[None]:
         self._restoring = transport
         try:
             if not self.ended:  # looked at last: `end` aborts what it finds
                 yield from self.restore(transport, self.parked)
+            if again and self.options.deduplicate_sends:
+                # A broker checks a duplicate id when a message comes, and notes it when it has stored it: what is sent
+                # again before that is stored twice. From now on: it may have been stopped until it let us in
+                yield from self._pause(max(_LATE, min(_STORES * self._storing.seconds, _LATEST)))
         except BaseException:
             transport.abort()
             raise

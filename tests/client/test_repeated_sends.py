@@ -132,9 +132,20 @@ def test_the_next_connection_waits_as_the_broker_stores(
     core = connect(reconnect=ReconnectPolicy(jitter=0.0))._core
     for seconds in took:
         core.shared.storing.took(seconds)
-    monkeypatch.setattr("redelivery.client.connection.dialing.session_time", lambda: 1000.0)
-    wish: Any = next(core.dialer.open(again=True))
-    assert wish.deadline == pytest.approx(1000.0 + expected)
+    now = [1000.0]
+    monkeypatch.setattr("redelivery.client.connection.dialing.session_time", lambda: now[0])
+
+    def dialled(_url: str) -> Any:
+        return core.transport, core.events
+        yield
+
+    monkeypatch.setattr(core.dialer, "dial", dialled)
+    flow: Any = core.dialer.open(again=True)
+    waits = []
+    for wish in flow:
+        waits.append(wish.deadline - now[0])
+        now[0] = wish.deadline
+    assert waits == pytest.approx([0.01, expected])  # before it is dialled, and when it is there
 
 
 def test_an_answer_that_comes_before_its_send_is_noted_took_no_time(connect: Connect) -> None:
