@@ -29,6 +29,7 @@ _OF_ALL: Final = (DEAD_LETTERS, "DLQ", "ExpiryQueue")
 _NO_INDIVIDUAL: Final = {"individual dead letters": "only ActiveMQ has a strategy per destination"}
 # Of the tests' user who may not do everything.
 _UNSEEN: Final = {"refusals": "over STOMP who may not send to activemq.management must name a queue with its address"}
+_UNSELECTED: Final = {"selectors": "Artemis heeds none over STOMP at a MULTICAST queue"}
 _UNCOUNTED: Final = {
     "redelivered after a close": "what a closed consumer had is not counted, as by Artemis' own clients"
 }
@@ -53,8 +54,8 @@ class Place:
         """Its pair's, and what that cannot do under this file."""
         usual = KINDS[self.pair]
         more = {"vm": _UNCOUNTED, "stomp-embedded": _AS_OVER_STOMP}.get(self.pair, {})
-        if self.pair == "stomp-artemis" and self.names in ("address", "queue"):
-            more = _UNSEEN
+        if self.pair == "stomp-artemis":
+            more = _UNSELECTED if self.names == "multicast" else _UNSEEN
         cannot = {**usual.cannot, **_NO_INDIVIDUAL, **more}
         if self.pair == "stomp-embedded":
             del cannot["the count of an unseen message"]  # which is Classic's: here nothing is counted at a close

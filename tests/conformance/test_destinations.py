@@ -131,3 +131,15 @@ def test_metadata_reports_who_answers(stage: Stage) -> None:
     assert metadata.capabilities.exact_counts == stage.pair.can("exact counts")
     assert metadata.capabilities.selectors == stage.pair.can("selectors")
     assert ("stream" in metadata.capabilities.body_kinds) == stage.pair.can("stream")
+
+
+@pytest.mark.needs("selectors", refused=UnsupportedError)
+def test_a_subscriber_of_a_topic_gets_what_it_selects(stage: Stage) -> None:
+    session = stage.session(AckMode.AUTO)
+    topic = f"topic://{stage.under('news')}"
+    red, all_of_them = session.consumer(topic, selector="colour = 'red'"), session.consumer(topic)
+    for body in "aAbB":
+        session.producer(topic).send(body, properties={"colour": "red" if body.isupper() else "blue"})
+    assert bodies(receive_all(all_of_them, 4)) == ["a", "A", "b", "B"]
+    assert bodies(receive_all(red, 2)) == ["A", "B"]
+    assert nothing_comes(red)

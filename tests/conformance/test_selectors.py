@@ -107,18 +107,6 @@ def test_a_listener_hears_what_it_selects(stage: Stage) -> None:
     assert heard.empty()
 
 
-@evaluated
-def test_a_subscriber_of_a_topic_gets_what_it_selects(stage: Stage) -> None:
-    session = stage.session(AckMode.AUTO)
-    topic = f"topic://{stage.under('news')}"
-    red, all_of_them = session.consumer(topic, selector=RED), session.consumer(topic)
-    for body in "aAbB":
-        session.producer(topic).send(body, properties={"colour": "red" if body.isupper() else "blue"})
-    assert bodies(receive_all(all_of_them, 4)) == ["a", "A", "b", "B"]
-    assert bodies(receive_all(red, 2)) == ["A", "B"]
-    assert nothing_comes(red)
-
-
 @pytest.mark.needs("numbers in selectors")
 @evaluated
 def test_numbers_are_compared_as_numbers(stage: Stage) -> None:

@@ -103,11 +103,11 @@ class AddressFinder:
         name, declares = destination.name, not isinstance(destination, Queue) or destination.declare
         if self._refused is None:
             try:
-                on, named, made, creates = yield from self._ask(name)
+                on, named, made, creates, mixed = yield from self._ask(name)
             except SecurityError as error:
                 self._refuse(str(error))
             else:
-                route, there = route_to(name, on, named, self._dialect, made=made)
+                route, there = route_to(name, on, named, self._dialect, made=made, mixed=mixed)
                 if not there and not (declares and creates):
                     raise InvalidDestinationError(f"{destination}: there is no such queue, and {_NOT_MADE[declares]}")
                 self._keep(name, route)
@@ -127,7 +127,7 @@ class AddressFinder:
         address, _, queue = name.rpartition(QUALIFIED)
         on = [each for each in self._made or () if each.address == (address or name)]
         named = [each for each in self._made or () if each.name == queue]
-        return route_to(name, on, named, self._dialect, made=True)
+        return route_to(name, on, named, self._dialect, made=True, mixed=any(each.anycast for each in on))
 
     def _keep(self, name: str, route: QueueRoute | None) -> None:
         self._known[name] = monotonic() + FRESH
@@ -145,8 +145,9 @@ class AddressFinder:
             reason,
         )
 
-    def _ask(self, name: str) -> Flow[tuple[list[BoundTo], list[BoundTo], bool, bool]]:
-        """The queues of the address, and of the name; somebody has made the address; queues are made there when used.
+    def _ask(self, name: str) -> Flow[tuple[list[BoundTo], list[BoundTo], bool, bool, bool]]:
+        """The queues of the address, and of the name; somebody has made the address; queues are made there when used;
+        and queues of both kinds may be there.
 
         Raises:
             SecurityError: there is no management to ask, or not for this user.
@@ -158,9 +159,10 @@ class AddressFinder:
         said = {what: self._said(frame) for what, frame in frames.items()}
         on, named, address, rules = (said[what] for what in _WHAT)
         made = is_made(address.get("data", ()))
+        mixed = any(ANYCAST in str(each.get("routingTypes")) for each in address.get("data", ()))
         needed = ("autoCreateQueues",) if address.get("data") else ("autoCreateAddresses", "autoCreateQueues")
         creates = all(rules.get(each) is not False for each in needed)
-        return bound_queues(on.get("data", ())), bound_queues(named.get("data", ())), made, creates
+        return bound_queues(on.get("data", ())), bound_queues(named.get("data", ())), made, creates, mixed
 
     def _answers(self, name: str) -> Flow[dict[str, Frame]]:
         try:
@@ -234,7 +236,7 @@ class _Asked:
 
 
 def route_to(
-    name: str, on: list[BoundTo], named: list[BoundTo], dialect: StompDialect, *, made: bool
+    name: str, on: list[BoundTo], named: list[BoundTo], dialect: StompDialect, *, made: bool, mixed: bool
 ) -> tuple[QueueRoute | None, bool]:
     """Return the way to a queue's name, and whether a queue is there.
 
@@ -246,31 +248,32 @@ def route_to(
         named: those of the queue's name.
         dialect: the broker's.
         made: somebody has made the address, so that its MULTICAST queues are no mere subscriptions.
+        mixed: queues of both kinds may be at the address: only there is the selector of a MULTICAST queue heeded.
     """
     kinds = {each.anycast for each in on}
     found = queues_of(name, on, named, made=made)
     if not found:
         of_a_topic = QUALIFIED in name and kinds == {False}
-        return (_way(BoundTo(name, "", anycast=False), dialect) if of_a_topic else None), False
+        return (_way(BoundTo(name, "", anycast=False), dialect, mixed=mixed) if of_a_topic else None), False
     first = found[0]
     if first.address != name:  # it is named whole, or its address has another name
-        return _way(first, dialect), True
+        return _way(first, dialect, mixed=mixed), True
     if first.name == name:
-        return (None if first.anycast else _way(first, dialect)), True
+        return (None if first.anycast else _way(first, dialect, mixed=mixed)), True
     if found[1:] or not first.anycast:
         return _several(name, found), True
-    way = _way(first, dialect)
+    way = _way(first, dialect, mixed=mixed)
     return (
         way if False in kinds else QueueRoute(name, (), way.source)
     ), True  # a topic's subscriptions may be beside it
 
 
-def _way(queue: BoundTo, dialect: StompDialect) -> QueueRoute:
+def _way(queue: BoundTo, dialect: StompDialect, *, mixed: bool) -> QueueRoute:
     """The way to a queue of a known kind; to say the other one would give its address both kinds."""
     name = f"{queue.address}{QUALIFIED}{queue.name}" if queue.address else queue.name
     if queue.anycast:
         return QueueRoute(name, dialect.send_to_queue, name)
-    return QueueRoute(name, dialect.send_to_topic, name, consume=dialect.consume_topic)
+    return QueueRoute(name, dialect.send_to_topic, name, consume=dialect.consume_topic, selects=mixed)
 
 
 def _several(name: str, queues: Sequence[BoundTo]) -> QueueRoute:

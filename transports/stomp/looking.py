@@ -57,7 +57,7 @@ class QueueLooks:
         address = address or name
         may = yield from self._ask(name, self._consumer(f"{address}{QUALIFIED}"))
         if may is None or self._question.attach_failed in str(may):  # this address gets no queues by their names
-            return QueueRoute(name, (), name)
+            return QueueRoute(name, (), name, selects=None)
         if self._question.unnamed not in str(may):  # nor does it by this user
             return (yield from self._there(name if whole else f"{name}{QUALIFIED}{name}"))
         if whole:
@@ -73,7 +73,7 @@ class QueueLooks:
         """The way to a queue that is not made: an error if it is not there."""
         refusal = yield from self._ask(name, self._consumer(name))
         if refusal is None or self._question.attach_failed in str(refusal):  # it is, but not to be consumed
-            return QueueRoute(name, (), name)
+            return QueueRoute(name, (), name, selects=None)
         raise type(refusal)(f"queue://{name}: {refusal}; {self._advice}") from refusal
 
     @property

@@ -9,7 +9,14 @@ import pytest
 from tests.promises.real.addressed import AT_ONCE, SENDS, Artemis, fail, frame, holds, restricted
 
 import redelivery
-from redelivery import AckMode, InvalidDestinationError, JMSError, SecurityError, SharedDeadLetterStrategy
+from redelivery import (
+    AckMode,
+    InvalidDestinationError,
+    JMSError,
+    SecurityError,
+    SharedDeadLetterStrategy,
+    UnsupportedError,
+)
 
 pytest.importorskip("proton")
 
@@ -76,6 +83,34 @@ def test_who_may_not_ask_takes_nothing_from_a_queue_that_it_looks_at(broker: Art
         *((f"m{number}", False) for number in range(50)),
         ("more", False),
     ]
+
+
+@pytest.mark.parametrize("who", ["may ask", "has the file", "may not ask"])
+def test_a_selector_that_the_broker_would_not_heed_is_refused(
+    broker: Artemis, who: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of a MULTICAST queue over STOMP, unless its address may have queues of both kinds; raw frames show it, too."""
+    given: dict[str, Any] = {"policies": broker.policies} if who == "has the file" else {}
+    url = broker.urls["stomp"] if who == "may ask" else restricted(broker)
+    with redelivery.connect(broker.urls["amqp"]) as connection, connection.session() as session:
+        for name in ("bare.each", "both::both.all", "same"):
+            for number in "12":
+                session.producer(name).send(number, properties={"n": number})
+    with redelivery.connect(url, **given) as connection, connection.session() as session:
+        if who != "may not ask":
+            for name in ("closed.each", "closed.each::closed.each", "bare.each", "bare.each::bare.each"):
+                with pytest.raises(UnsupportedError, match=r"heeds no selector .* selected by .n = '2'"):
+                    session.consumer(name, selector="n = '2'")
+                session.consumer(name).close()
+        else:
+            with session.consumer("bare.each::bare.each", selector="n = '2'") as consumer:
+                assert consumer.receive(timeout=10) is not None
+            assert "whether it is a MULTICAST queue" in caplog.text
+        for name in ("both::both.all", "same"):
+            with session.consumer(name, selector="n = '2'") as consumer:
+                found = consumer.receive(timeout=10), consumer.receive(timeout=0.2)
+                assert [each and each.body for each in found] == ["2", None]
+    broker.empty()
 
 
 BY_THE_FILE: Final = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from itertools import count
@@ -28,6 +29,7 @@ from redelivery.transports.stomp.codec.frames import encode_head
 from redelivery.transports.stomp.codec.names import to_wire
 from redelivery.transports.stomp.connection.subscriptions import PLAIN, StompSubscription
 
+log = logging.getLogger(__name__)
 _literal_or_word = re.compile(r"'(?:[^']|'')*'|\w+")
 _LONGEST: Final = 60  # of a selector in an error
 _identifiers: Final = count(1)
@@ -133,6 +135,7 @@ def prepare(context: StompChannelContext, link: Link, *, deferred: bool) -> Flow
         if not isinstance(queue, Queue) or queue.declare or dialect.addresses is not None:
             raise
         # it may not be looked for by who may not make it; the SUBSCRIBE says whether it is there
+    _check_selects(context, link, headers)
     refusal = "" if context.finder is None else context.finder.others.get(link.destination.name, "")
     if dialect.stream and any(f"{word} '{dialect.stream}'" in refusal for word in ("is", "value")):
         warn_of_stream(link.destination)
@@ -149,6 +152,25 @@ def prepare(context: StompChannelContext, link: Link, *, deferred: bool) -> Flow
         context.outbox.write(remove_frame(named.name, context.control, dialect, receipt))
         yield from context.answer(pending, receipt)
     return size, headers
+
+
+def _check_selects(context: StompChannelContext, link: Link, headers: dict[str, str]) -> None:
+    route = context.route(link.destination)
+    if route is None or route.selects or "selector" not in headers:
+        return
+    selector = headers["selector"].removeprefix(context.dialect.selector_prefix)[:_LONGEST]
+    if route.selects is None:
+        log.warning(
+            "%s: this user cannot see whether it is a MULTICAST queue, of which the broker heeds no selector over "
+            "STOMP: it may deliver what is not selected by %r",
+            link.destination,
+            selector,
+        )
+        return
+    raise UnsupportedError(
+        f"{link.destination}: it is a MULTICAST queue, of which this broker heeds no selector over STOMP: it would "
+        f"deliver what is not selected by {selector!r}. Use amqp://, or an ANYCAST queue"
+    )
 
 
 def subscribe_frame(

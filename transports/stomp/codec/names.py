@@ -28,7 +28,8 @@ class QueueRoute:
 
     ``to``, ``headers``: the destination of a SEND, and what says which kind of queues it means. ``source``: the
     destination of a SUBSCRIBE; None: no queue is meant alone, and ``refusal`` says why. ``consume``: what says there
-    which kind it is, where that is not the usual one.
+    which kind it is, where that is not the usual one. ``selects``: the broker heeds the selector of a SUBSCRIBE there;
+    None: nobody can say.
     """
 
     to: str
@@ -36,6 +37,7 @@ class QueueRoute:
     source: str | None = None
     refusal: str = ""
     consume: Headers = ()
+    selects: bool | None = True
 
 
 def to_wire(
