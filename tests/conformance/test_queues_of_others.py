@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from tests.client.shell import eventually
 from tests.conformance.foreign import Foreign, section
 from tests.conformance.pairs import PAIRS, Kind, Pair
 from tests.conformance.record import refused
@@ -212,7 +213,7 @@ def test_look_into_by_management(pair: Pair, site: Site, broker: RealBroker, que
         assert management is not None
         for _ in range(2):
             assert [_raw(each) for each in management.browse(queue)] == bodies
-        assert site.depth(queue) == len(bodies)
+        eventually(lambda: site.depth(queue) == len(bodies))  # a quorum queue has back a moment later what was shown
         with connection.session("client") as session, session.consumer(Queue(queue)) as consumer:
             assert [_raw(consumer.receive(timeout=SOON)) for _ in bodies] == bodies
 

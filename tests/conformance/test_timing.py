@@ -65,10 +65,13 @@ def test_message_that_expires_during_the_redelivery_delay_is_not_delivered(expir
 
 @pytest.mark.needs("delayed delivery", refused=UnsupportedError)
 def test_message_is_not_delivered_before_its_delivery_time(stage: Stage) -> None:
-    _, consumer = stage.consuming(AckMode.AUTO)
+    session, consumer = stage.consuming(AckMode.AUTO)
+    producer = session.producer(stage.queue)
+    producer.send("before")
+    assert receive(consumer).body == "before"
     began = monotonic()
-    stage.send("late", delivery_delay=timedelta(seconds=2))
-    stage.send("now")
+    producer.send("late", delivery_delay=timedelta(seconds=2))
+    producer.send("now")
     assert receive(consumer).body == "now"
     assert consumer.receive(timeout=0.3) is None
     assert receive(consumer).body == "late"
