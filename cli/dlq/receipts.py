@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -57,7 +58,13 @@ def verify(receipt: ReceiptFile, *, broker: Broker, yes: Yes = False, json_: AsJ
 @with_broker("dlq undo")
 def undo(receipt: ReceiptFile, *, broker: Broker, yes: Yes = False, json_: AsJson = False) -> None:
     """Put back what a run has sent and nobody has received yet, or what a purge has kept."""
-    _work(receipt, "undo", undoing.undo, broker, yes, json_)
+
+    def missed(count: int) -> None:
+        text = f"{count} of them cannot be put back now: received, expired or deleted since, or a consumer has them"
+        said = f"redelivery dlq undo: {text}; 'redelivery dlq verify {receipt}' looks again"
+        print(visible(said), file=sys.stderr)
+
+    _work(receipt, "undo", partial(undoing.undo, missed=missed), broker, yes, json_)
 
 
 @with_broker("dlq resume")

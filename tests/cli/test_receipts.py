@@ -79,7 +79,10 @@ def test_a_replay_is_proved_and_undone(url: str, letters: str, receipts: Path) -
     assert counted(url, file) == {"letters": 55, "unread": 55}
     take(url, f"{letters}.origin", 3)
     assert counted(url, file) == {"letters": 55, "unread": 52, "gone": 3}
-    assert run(url, "dlq", "undo", file).stdout == "52 put back\n"
+    done = run(url, "dlq", "undo", file)
+    assert done.stdout == "52 put back\n"
+    assert "3 of them cannot be put back now: received" in done.stderr
+    assert f"dlq verify {file}" in done.stderr
     assert counted(url, file) == {"letters": 55, "gone": 3, "undone": 52}
     assert len(orders(url, letters)) == 57
     (group,) = json.loads(run(url, "dlq", "groups", letters, "--json").stdout)

@@ -125,6 +125,8 @@ class LetterRun:
                 time.sleep(0.2)  # until the broker has seen that its client is gone
             elif "run it again" in done.errors:  # it was killed within the first line of its receipt
                 command = place.command()
+            elif "cannot be put back now" in done.errors and tries < _TRIES:
+                time.sleep(0.2)  # as above, or the broker did not show all
             elif done.code == 0 or (tries > 1 and "nothing is left" in done.errors):
                 break
             else:

@@ -23,9 +23,15 @@ from redelivery.policies.dead_letter_headers import RUN, application_properties,
 
 
 def undo(
-    connection: Connection, receipt: RunReceipt, writer: ReceiptWriter, moved: Callable[[int], None] = lambda _: None
+    connection: Connection,
+    receipt: RunReceipt,
+    writer: ReceiptWriter,
+    moved: Callable[[int], None] = lambda _: None,
+    missed: Callable[[int], None] = lambda _: None,
 ) -> int:
     """Put back what is still unread at its target, or what a purge has kept; how many letters that were.
+
+    ``missed`` gets the number of those that are not at their target, where there are some.
 
     Each comes back as the dead letter that it was: its origin, cause, count and time are on it again. A letter that is
     in both places, as there is no transaction or the broker has torn one, is taken away from its target.
@@ -35,13 +41,17 @@ def undo(
         JMSError: the broker refused; what was not put back is where it was.
     """
     with kept(connection, receipt.places):
-        return _undo(connection, receipt, writer, moved)
+        proof = verify(connection, receipt)
+        if receipt.command == "purge":
+            return _unpurge(connection, receipt, proof, writer, moved)
+        if proof.gone or proof.hidden:
+            missed(proof.gone + proof.hidden)
+        return _undo(connection, receipt, proof, writer, moved)
 
 
-def _undo(connection: Connection, receipt: RunReceipt, writer: ReceiptWriter, moved: Callable[[int], None]) -> int:
-    proof = verify(connection, receipt)
-    if receipt.command == "purge":
-        return _unpurge(connection, receipt, proof, writer, moved)
+def _undo(
+    connection: Connection, receipt: RunReceipt, proof: Proof, writer: ReceiptWriter, moved: Callable[[int], None]
+) -> int:
     count, copies = 0, frozenset(number for number, _ in proof.copies)
     meant = [*proof.taken, *proof.copies]
     for to in dict.fromkeys(entry.to for _, entry in meant if isinstance(entry.to, Queue)):
