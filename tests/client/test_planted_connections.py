@@ -44,8 +44,8 @@ FAULTS = {
     ),
     "the back-off after a loss begins with the second delay": Fault(
         "client.connection.dialing",
-        "max(self._next_wait(policy), late)",
-        "max(policy.delay(2), late)",
+        "self._pause(self._next_wait(policy))",
+        "self._pause(policy.delay(2))",
         test_waits_between_attempts.test_the_waits_before_each_attempt_are_those_of_the_policy,
     ),
     "the back-off at the start is that of a loss": Fault(
