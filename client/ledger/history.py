@@ -56,8 +56,8 @@ class History:
             if (found := trace(each, had=False)) is not None:
                 self._note(found, each.cause)
 
-    def _note(self, trace: Trace, cause: BaseException | None) -> None:
-        place, identity, times, attempts = trace
+    def _note(self, of: Trace, cause: BaseException | None) -> None:
+        place, identity, times, attempts = of
         known = self.places.setdefault(place, {})
         before = known.pop(identity, None)
         if before is not None:

@@ -8,7 +8,7 @@ loss than a wait. A transaction that has received is not repeated: what it recei
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
@@ -93,11 +93,11 @@ class Deferrable(Pending):
     ``message``: what leaves with the next one where it waited for credit at the loss; None where nothing does.
     """
 
-    __slots__ = ("_comes_back", "_waiting", "deferred", "left", "message")
+    __slots__ = ("_session", "_waiting", "deferred", "left", "message")
 
-    def __init__(self, comes_back: Callable[[], bool]) -> None:
+    def __init__(self, session: SessionState) -> None:
         super().__init__()
-        self._comes_back = comes_back
+        self._session = session
         self._waiting: list[Message] = []  # taken out in one step: the thread that ends it is another's
         self.deferred = False
         self.left = True
@@ -105,7 +105,7 @@ class Deferrable(Pending):
 
     def another(self) -> Deferrable:
         """See Pending."""
-        return Deferrable(self._comes_back)
+        return Deferrable(self._session)
 
     @property
     def waits(self) -> bool:
@@ -134,9 +134,9 @@ class Deferrable(Pending):
 
     def fail(self, error: JMSError) -> None:
         """See Pending; to one that waits a loss is nothing new, while there will be another connection."""
-        if isinstance(error, NotSent) and self.message is not None and not self._waiting and self._comes_back():
+        if isinstance(error, NotSent) and self.message is not None and not self._waiting and self._session.comes_back:
             self.defer(self.message)
-        elif not (self._waiting and isinstance(error, ConnectionLostError) and self._comes_back()):
+        elif not (self._waiting and isinstance(error, ConnectionLostError) and self._session.comes_back):
             super().fail(error)
 
 

@@ -266,6 +266,5 @@ class SendsAsync(BaseProducer):
         core = self._core
         if not self._identifies and (self._transacted or not self._comes_back):
             return Pending()
-        if self._identifies:
-            return Repeatable(core)
-        return Deferrable(lambda: core.comes_back)
+        kind = Repeatable if self._identifies else Deferrable
+        return kind(core)

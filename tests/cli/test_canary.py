@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 from typing import Any
 from uuid import uuid4
 
 import pytest
 import typer
 from tests.cli.brokers import HIDDEN, LOOKED_AT, bodies, fail, run, url
+from tests.client.shell import eventually
 
 import redelivery
 from redelivery import Message, Queue, RedeliveryPolicy, SharedDeadLetterStrategy
@@ -41,20 +42,13 @@ def worker(url: str, names: tuple[str, str], handler: Any, policy: RedeliveryPol
     return connection
 
 
-def until_handled(handled: list[Any], count: int) -> None:
-    """Wait for what was replayed: a connection that is closed releases what is being handled."""
-    end = monotonic() + 10
-    while len(handled) < count and monotonic() < end:
-        sleep(0.01)
-
-
 @looked_at
 def test_the_rest_follows_when_the_canaries_have_been_handled(url: str, names: tuple[str, str]) -> None:
     fail(url, *names, *[ValueError("x")] * 4)
     handled: list[Any] = []
     with worker(url, names, lambda message: handled.append(message.body)):
         done = run(url, "dlq", "replay", names[1], "--canary", "2", "--canary-wait", "2", "--yes")
-        until_handled(handled, 4)
+        eventually(lambda: len(handled) == 4)  # a connection that is closed releases what is being handled
         sleep(0.1)
     assert done.stdout == "4 replayed\n"
     assert sorted(handled + bodies(url, names[0])) == ["0", "1", "2", "3"]
@@ -136,7 +130,7 @@ def test_it_widens_and_stops_at_the_first_that_is_back(url: str, names: tuple[st
     with worker(url, names, handler, RedeliveryPolicy(maximum_redeliveries=0)):
         arguments = ("--canary", "1", "--canary-wait", "1.5", "--yes", "--json")
         done = run(url, "dlq", "replay", names[1], *arguments, code=1)
-        until_handled(handled, 10)  # the first that is back ends the replay, not what was sent beside it
+        eventually(lambda: len(handled) == 10)  # the first that is back ends the replay, not what was sent beside it
     assert "came back" in done.stderr
     assert "nothing else was replayed; 11 sent, 3 remaining; the first that is back: ValueError: odd, as before" in (
         done.stderr
@@ -158,7 +152,7 @@ def test_a_run_that_was_killed_goes_on_in_its_stages(url: str, names: tuple[str,
     handled: list[Any] = []
     with worker(url, names, lambda message: handled.append(message.body), RedeliveryPolicy(maximum_redeliveries=0)):
         done = run(url, "dlq", "resume", str(receipt))
-        until_handled(handled, 13)
+        eventually(lambda: len(handled) == 13)
     assert done.stdout == "13 more\n"
     assert "1 canary sent" in done.stderr
     assert "11 canaries sent" in done.stderr

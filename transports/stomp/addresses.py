@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from uuid import uuid4
 
@@ -107,10 +108,10 @@ class AddressFinder:
             except SecurityError as error:
                 self._refuse(str(error))
             else:
-                route, there = route_to(name, on, named, self._dialect, made=made, mixed=mixed)
+                route, there = route_to(name, on, named, self._dialect, made=made)
                 if not there and not (declares and creates):
                     raise InvalidDestinationError(f"{destination}: there is no such queue, and {_NOT_MADE[declares]}")
-                self._keep(name, route)
+                self._keep(name, _selecting(route, mixed=mixed))
                 return
         route, there = self._listed(name)
         if not there and not declares:
@@ -127,7 +128,8 @@ class AddressFinder:
         address, _, queue = name.rpartition(QUALIFIED)
         on = [each for each in self._made or () if each.address == (address or name)]
         named = [each for each in self._made or () if each.name == queue]
-        return route_to(name, on, named, self._dialect, made=True, mixed=any(each.anycast for each in on))
+        route, there = route_to(name, on, named, self._dialect, made=True)
+        return _selecting(route, mixed=any(each.anycast for each in on)), there
 
     def _keep(self, name: str, route: QueueRoute | None) -> None:
         self._known[name] = monotonic() + FRESH
@@ -236,7 +238,7 @@ class _Asked:
 
 
 def route_to(
-    name: str, on: list[BoundTo], named: list[BoundTo], dialect: StompDialect, *, made: bool, mixed: bool
+    name: str, on: list[BoundTo], named: list[BoundTo], dialect: StompDialect, *, made: bool
 ) -> tuple[QueueRoute | None, bool]:
     """Return the way to a queue's name, and whether a queue is there.
 
@@ -248,32 +250,38 @@ def route_to(
         named: those of the queue's name.
         dialect: the broker's.
         made: somebody has made the address, so that its MULTICAST queues are no mere subscriptions.
-        mixed: queues of both kinds may be at the address: only there is the selector of a MULTICAST queue heeded.
     """
     kinds = {each.anycast for each in on}
     found = queues_of(name, on, named, made=made)
     if not found:
         of_a_topic = QUALIFIED in name and kinds == {False}
-        return (_way(BoundTo(name, "", anycast=False), dialect, mixed=mixed) if of_a_topic else None), False
+        return (_way(BoundTo(name, "", anycast=False), dialect) if of_a_topic else None), False
     first = found[0]
     if first.address != name:  # it is named whole, or its address has another name
-        return _way(first, dialect, mixed=mixed), True
+        return _way(first, dialect), True
     if first.name == name:
-        return (None if first.anycast else _way(first, dialect, mixed=mixed)), True
+        return (None if first.anycast else _way(first, dialect)), True
     if found[1:] or not first.anycast:
         return _several(name, found), True
-    way = _way(first, dialect, mixed=mixed)
+    way = _way(first, dialect)
     return (
         way if False in kinds else QueueRoute(name, (), way.source)
     ), True  # a topic's subscriptions may be beside it
 
 
-def _way(queue: BoundTo, dialect: StompDialect, *, mixed: bool) -> QueueRoute:
+def _way(queue: BoundTo, dialect: StompDialect) -> QueueRoute:
     """The way to a queue of a known kind; to say the other one would give its address both kinds."""
     name = f"{queue.address}{QUALIFIED}{queue.name}" if queue.address else queue.name
     if queue.anycast:
         return QueueRoute(name, dialect.send_to_queue, name)
-    return QueueRoute(name, dialect.send_to_topic, name, consume=dialect.consume_topic, selects=mixed)
+    return QueueRoute(name, dialect.send_to_topic, name, consume=dialect.consume_topic)
+
+
+def _selecting(route: QueueRoute | None, *, mixed: bool) -> QueueRoute | None:
+    """The way, which knows whether a selector is heeded: of a MULTICAST queue where its address is ``mixed``, of both
+    kinds.
+    """
+    return replace(route, selects=mixed) if route is not None and route.consume else route
 
 
 def _several(name: str, queues: Sequence[BoundTo]) -> QueueRoute:

@@ -29,7 +29,7 @@ class QueueRoute:
     ``to``, ``headers``: the destination of a SEND, and what says which kind of queues it means. ``source``: the
     destination of a SUBSCRIBE; None: no queue is meant alone, and ``refusal`` says why. ``consume``: what says there
     which kind it is, where that is not the usual one. ``selects``: the broker heeds the selector of a SUBSCRIBE there;
-    None: nobody can say.
+    None: it is not known whether it does.
     """
 
     to: str
